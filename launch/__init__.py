@@ -7,5 +7,5 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submod_attrs={"train_and_evaluate": ["train_and_evaluate"]},
+    submod_attrs={"driver": ["train_and_evaluate"]},
 )

@@ -1,0 +1,288 @@
+"""Audits a parsed config against the functions it configures, before TensorFlow starts.
+
+gin checks that a parameter exists. The audit follows the references from the entry function and
+also finds what gin lets pass: parameters that only `**kwargs` takes, bindings that an explicit
+argument shadows, required values that nobody gives, literals of a wrong type, settings that
+exclude each other, scopes that nothing enters.
+"""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any, get_type_hints
+
+import typeguard
+
+from . import gin_tables
+from .gin_files import Binding, did_you_mean
+
+# What an Estimator passes itself to the functions that it is given.
+_MODEL_FN = ("features", "labels", "mode", "params", "config")
+_INPUT_FN = ("mode", "params", "config", "input_context")
+
+# Parameters of one configurable that say the same thing twice.
+_EXCLUSIVE = {
+    "genever.RunConfig": [("save_checkpoints_secs", "save_checkpoints_steps")],
+    "genever.train_and_evaluate": [
+        ("estimator", "model_fn"),
+        ("estimator", "params"),
+        ("train_spec", "train_input_fn"),
+        ("eval_spec", "eval_input_fn"),
+    ],
+}
+
+# What `train_and_evaluate` calls by itself where the config does not give the object:
+# parameter -> (configurable, the arguments that it passes).
+_IMPLIED = {
+    "genever.train_and_evaluate": {
+        "estimator": ("genever.Estimator", {"model_fn": "model_fn", "params": "params"}),
+        "train_spec": ("genever.TrainSpec", {"input_fn": "train_input_fn"}),
+        "eval_spec": ("genever.EvalSpec", {"input_fn": "eval_input_fn"}),
+    }
+}
+
+# Configurables that make a RunConfig of their own when none is bound.
+_OWN_CONFIG = "config"
+
+
+def check(
+    bindings: Sequence[Binding], entry: str, allow_kwargs: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Checks the config that gin has parsed.
+
+    Args:
+      bindings: the bindings as written, for their places.
+      entry: complete selector of the function that the run will call.
+      allow_kwargs: selectors whose `**kwargs` may be bound.
+
+    Returns:
+      (mistakes, warnings), a line each.
+    """
+    walk = _Walk(_places(bindings))
+    walk.call(entry, [], passed=())
+    mistakes = [
+        *_swallowed(bindings, allow_kwargs),
+        *_exclusive(walk.places),
+        *_wrong_types(walk.places),
+        *walk.mistakes,
+    ]
+    return mistakes, _unknown_scopes(bindings)
+
+
+def unused(bindings: Sequence[Binding]) -> list[str]:
+    """Returns a line for each binding that no call of this process has used."""
+    lines = []
+    called = {selector for _, selector in gin_tables.operative()}
+    used = {
+        (scope, selector, parameter)
+        for (scope, selector), values in gin_tables.operative().items()
+        for parameter in values
+    }
+    for (scope, selector, parameter), where in _places(bindings).items():
+        # A call under a/b uses what is bound under a as well.
+        if any(
+            s == selector
+            and p == parameter
+            and (not scope or u == scope or f"{u}/".startswith(f"{scope}/"))
+            for u, s, p in used
+        ):
+            continue
+        name = _written(scope, selector, parameter)
+        why = "an explicit argument took its place" if selector in called else "it was not called"
+        lines.append(f"{where}: '{name}' was never used: {why}")
+    return lines
+
+
+def _places(bindings: Sequence[Binding]) -> dict[tuple[str, str, str], str]:
+    """Returns (scope, complete selector, parameter) -> place; the last binding is in force."""
+    return {key: b.where for b in bindings if (key := b.key()) is not None}
+
+
+def _written(scope: str, selector: str, parameter: str) -> str:
+    prefix = f"{scope}/" if scope else ""
+    return f"{prefix}{gin_tables.minimal_selector(selector)}.{parameter}"
+
+
+class _Walk:
+    """Follows a run from its entry function through every reference that a call would follow."""
+
+    def __init__(self, places: dict[tuple[str, str, str], str]):
+        self.places = places
+        self.mistakes: list[str] = []
+        self._done: set[tuple] = set()
+
+    def call(self, selector: str, scopes: list[str], passed: Sequence[str], certain=True) -> None:
+        """Checks a call of a configurable.
+
+        Args:
+          selector: complete selector.
+          scopes: the scopes under which it is called.
+          passed: the arguments that the caller gives itself.
+          certain: whether the caller is known to give nothing but `passed`.
+        """
+        step = (selector, tuple(scopes), tuple(passed), certain)
+        if step in self._done:
+            return
+        self._done.add(step)
+        bound = gin_tables.effective(selector, scopes)
+        self._shadowed(selector, scopes, passed)
+        implied = _IMPLIED.get(selector, {})
+        for parameter, (callee, arguments) in implied.items():
+            if parameter not in bound:
+                self._implied(selector, bound, parameter, callee, arguments, scopes)
+        for parameter in self._missing(selector, bound, passed, certain):
+            example = _example(parameter)
+            self.mistakes.append(
+                f"'{_written('/'.join(scopes), selector, parameter)}' is required and not bound; "
+                f"write {_written('/'.join(scopes), selector, parameter)} = {example}"
+            )
+        for parameter, value in bound.items():
+            self._follow(parameter, value, scopes)
+        known = gin_tables.signature(gin_tables.configurable(selector).wrapped)
+        if (
+            known is not None
+            and selector.startswith("genever.")
+            and _OWN_CONFIG in known.parameters
+            and known.parameters[_OWN_CONFIG].default is None
+            and _OWN_CONFIG not in bound
+            and _OWN_CONFIG not in passed
+            and gin_tables.matches("genever.RunConfig")
+        ):
+            self.call("genever.RunConfig", scopes, ())
+
+    def _implied(self, selector, bound, parameter, callee, arguments, scopes) -> None:
+        given = {inner: outer for inner, outer in arguments.items() if outer in bound}
+        main = next(iter(arguments))
+        if main not in given and not gin_tables.effective(callee, scopes).get(main):
+            outer = arguments[main]
+            name = gin_tables.minimal_selector(selector)
+            self.mistakes.append(
+                f"'{name}.{outer}' is required and not bound; write {name}.{outer} = "
+                f"{_example(outer)} (or bind {name}.{parameter})"
+            )
+        self.call(callee, scopes, tuple(given))
+
+    def _missing(self, selector, bound, passed, certain) -> list[str]:
+        known = gin_tables.signature(gin_tables.configurable(selector).wrapped)
+        if known is None:
+            return []
+        missing = []
+        for name, p in known.parameters.items():
+            if name in bound or name in passed or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                continue
+            required = p.default is gin_tables.REQUIRED
+            if required or (certain and p.default is inspect.Parameter.empty):
+                missing.append(name)
+        return missing
+
+    def _follow(self, parameter: str, value: Any, scopes: list[str]) -> None:
+        for reference in gin_tables.references(value):
+            selector = reference.configurable.selector
+            if selector == gin_tables.MACRO:
+                name = "/".join(reference.scopes)
+                inner = gin_tables.bindings().get((name, selector), {})
+                self._follow(parameter, inner.get("value"), list(reference.scopes))
+                continue
+            under = list(reference.scopes) or scopes
+            passed = () if reference.evaluate else _passed_to(parameter)
+            certain = reference.evaluate or bool(passed)
+            self.call(selector, under, passed, certain)
+
+    def _shadowed(self, selector: str, scopes: list[str], passed: Sequence[str]) -> None:
+        for depth in range(len(scopes) + 1):
+            scope = "/".join(scopes[:depth])
+            for parameter in passed:
+                where = self.places.get((scope, selector, parameter))
+                if where:
+                    self.mistakes.append(
+                        f"{where}: '{_written(scope, selector, parameter)}' has no effect: its "
+                        f"caller passes '{parameter}' itself; remove this binding"
+                    )
+
+
+def _passed_to(parameter: str) -> tuple[str, ...]:
+    """Returns what an Estimator passes to a function that is bound to this parameter."""
+    if parameter == "model_fn":
+        return _MODEL_FN
+    if parameter == "input_fn" or parameter.endswith("_input_fn"):
+        return _INPUT_FN
+    return ()
+
+
+def _example(parameter: str) -> str:
+    return f"@your_module.{parameter}" if parameter.endswith("_fn") else "..."
+
+
+def _swallowed(bindings: Sequence[Binding], allow_kwargs: Sequence[str]) -> Iterator[str]:
+    allowed = {match for name in allow_kwargs for match in gin_tables.matches(name)}
+    for binding in bindings:
+        key = binding.key()
+        if key is None or key[1] in allowed:
+            continue
+        scope, selector, parameter = key
+        known = gin_tables.signature(gin_tables.configurable(selector).wrapped)
+        if known is None:
+            continue
+        p = known.parameters.get(parameter)
+        if p is not None and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            continue
+        name = gin_tables.minimal_selector(selector)
+        hint = did_you_mean(parameter, known.parameters)
+        yield (
+            f"{binding.where}: '{name}' has no parameter '{parameter}', only **kwargs that would "
+            f"swallow it{hint or f'; if that is meant, say --allow_kwargs={name}'}"
+        )
+
+
+def _exclusive(places: dict[tuple[str, str, str], str]) -> Iterator[str]:
+    for (scope, selector), values in gin_tables.bindings().items():
+        for first, second in _EXCLUSIVE.get(selector, ()):
+            together = {**gin_tables.effective(selector, scope.split("/") if scope else [])}
+            if together.get(first) is None or together.get(second) is None:
+                continue
+            if first not in values and second not in values:
+                continue
+            spots = [
+                places.get((scope, selector, p)) or places.get(("", selector, p), "")
+                for p in (first, second)
+            ]
+            name = gin_tables.minimal_selector(selector)
+            yield (
+                f"{spots[1]}: '{name}.{second}' and '{name}.{first}' ({spots[0]}) exclude each "
+                "other; remove one"
+            )
+
+
+def _wrong_types(places: dict[tuple[str, str, str], str]) -> Iterator[str]:
+    for (scope, selector), values in gin_tables.bindings().items():
+        if not selector.startswith("genever."):
+            continue  # a user's annotations may be wrong or loose; Genever's are kept true
+        wrapped = gin_tables.configurable(selector).wrapped
+        target = wrapped.__init__ if inspect.isclass(wrapped) else inspect.unwrap(wrapped)
+        hints = get_type_hints(target)
+        for parameter, value in values.items():
+            if parameter not in hints or any(True for _ in gin_tables.references(value)):
+                continue
+            try:
+                typeguard.check_type(value, hints[parameter])
+            except typeguard.TypeCheckError:
+                where = places.get((scope, selector, parameter), "config")
+                wanted = inspect.formatannotation(hints[parameter]).replace("collections.abc.", "")
+                yield (
+                    f"{where}: '{_written(scope, selector, parameter)}' is {value!r}; it must be "
+                    f"{wanted}"
+                )
+
+
+def _unknown_scopes(bindings: Sequence[Binding]) -> list[str]:
+    entered = {
+        "/".join(name.split("/")[:depth])
+        for b in bindings
+        for name in b.names
+        for depth in range(1, len(name.split("/")))
+    }
+    lines = []
+    for b in bindings:
+        if b.scope and b.target is not None and b.scope not in entered:
+            hint = did_you_mean(b.scope, entered)
+            lines.append(f"{b.where}: no reference enters the scope '{b.scope}'{hint}")
+    return lines

@@ -1,0 +1,179 @@
+"""The hooks by which `train_and_evaluate` follows a training: its end, its progress, its saves."""
+
+import time
+from collections.abc import Callable
+
+import gin
+import tensorflow as tf
+
+from .examples import batch_sizes
+from .ledger import Ledger
+from .report import LogReport
+
+_train = tf.compat.v1.train
+
+
+class EndHook(_train.SessionRunHook):
+    """Finds out why a training ended.
+
+    Attributes:
+      step: the global step at the end.
+      input_ended: whether the input ended; if not, max_steps or a hook ended the training.
+    """
+
+    def begin(self):
+        self._global_step = _train.get_global_step()
+        self._in_run = False
+        self.step = None
+        self.input_ended = False
+
+    def before_run(self, run_context):
+        self._in_run = True
+
+    def after_run(self, run_context, run_values):
+        self._in_run = False
+
+    def end(self, session):
+        # A step that began and did not come back met the end of the input.
+        self.input_ended = self._in_run
+        self.step = int(session.run(self._global_step))
+
+
+class ProgressHook(_train.SessionRunHook):
+    """Tells a report how far the training is, and once how its batches are split.
+
+    Args:
+      report: what is told.
+      max_steps: the global step at which the training ends, or None.
+    """
+
+    def __init__(self, report: LogReport, max_steps: int | None):
+        self._report = report
+        self._max_steps = max_steps
+
+    def begin(self):
+        losses = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.LOSSES)
+        self._wanted = {"step": _train.get_global_step(), "sizes": batch_sizes()}
+        # The Estimator adds the model's total loss last.
+        if losses and isinstance(losses[-1], tf.Tensor):
+            self._wanted["loss"] = losses[-1]
+        self._batch = None
+
+    def after_create_session(self, session, coord):
+        self._report.start(int(session.run(self._wanted["step"])), self._max_steps)
+        self._due = 0.0
+
+    def before_run(self, run_context):
+        self._asked = time.monotonic() >= self._due
+        return _train.SessionRunArgs(self._wanted) if self._asked else None
+
+    def after_run(self, run_context, run_values):
+        if not self._asked:
+            return
+        values = run_values.results
+        sizes = [int(size) for size in values["sizes"]]
+        # The global step may have been read before or after this step's own update.
+        step = int(values["step"])
+        if self._batch is None:
+            self._say_batch(sizes)
+        else:
+            loss = values.get("loss")
+            self._report.progress(step, None if loss is None else float(loss), self._batch)
+        self._due = time.monotonic() + self._report.interval_secs
+
+    def end(self, session):
+        self._report.progress(int(session.run(self._wanted["step"])), None, self._batch)
+
+    def _say_batch(self, sizes: list[int]) -> None:
+        self._batch = sum(sizes) or None
+        if not sizes:
+            self._report.say("batch: not known, the input_fn returns no batched Dataset")
+            return
+        each = str(sizes[0]) if len(set(sizes)) == 1 else ", ".join(map(str, sizes))
+        self._report.say(
+            f"batch: {len(sizes)} replica{'s' * (len(sizes) > 1)}, {each} per replica, "
+            f"{sum(sizes)} global, {sum(sizes)} examples per step"
+        )
+
+
+class ConfigSummaryHook(_train.SessionRunHook):
+    """Shows the config and the operative config in TensorBoard's text tab.
+
+    Args:
+      model_dir: where the summaries go.
+    """
+
+    def __init__(self, model_dir: str):
+        self._model_dir = model_dir
+
+    def begin(self):
+        self._global_step = _train.get_global_step()
+
+    def after_create_session(self, session, coord):
+        self._write("gin/config", gin.config_str(), session)
+
+    def end(self, session):
+        self._write("gin/operative_config", gin.operative_config_str(), session)
+
+    def _write(self, tag: str, text: str, session) -> None:
+        summary = tf.compat.v1.Summary()
+        value = summary.value.add(tag=tag)
+        value.metadata.plugin_data.plugin_name = "text"
+        value.tensor.CopyFrom(tf.make_tensor_proto(gin.markdown(text), dtype=tf.string))
+        writer = tf.compat.v1.summary.FileWriterCache.get(self._model_dir)
+        writer.add_summary(summary, int(session.run(self._global_step)))
+        writer.flush()
+
+
+class OwnModelHook(_train.SessionRunHook):
+    """Refuses to train into a model_dir whose checkpoint is of another model.
+
+    Args:
+      model_dir: the folder whose latest checkpoint would be restored.
+    """
+
+    def __init__(self, model_dir: str):
+        self._model_dir = model_dir
+
+    def begin(self):
+        checkpoint = tf.train.latest_checkpoint(self._model_dir)
+        if checkpoint is None or not tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.SAVERS):
+            return  # nothing to restore, or a Saver of the model's own that decides what is saved
+        saved = tf.train.load_checkpoint(checkpoint).get_variable_to_shape_map()
+        missing, different = [], []
+        for variable in tf.compat.v1.global_variables():
+            name = variable.op.name
+            if "/replica_" in name or "/part_" in name:
+                continue  # replicas are not saved; parts are saved under the whole one's name
+            if name not in saved:
+                missing.append(name)
+                continue
+            here, there = variable.shape, list(saved[name])
+            if here.is_fully_defined() and here.as_list() != there:
+                different.append(f"{name} is {there} there and {here.as_list()} here")
+        if missing or different:
+            what = [f"{name} is not in it" for name in missing] + different
+            more = f" and {len(what) - 3} more" if len(what) > 3 else ""
+            raise ValueError(
+                f"model_dir '{self._model_dir}' holds another model: of its checkpoint "
+                f"{checkpoint.rpartition('/')[2]}, {'; '.join(what[:3])}{more}; "
+                "give a new --model_dir (RunConfig.model_dir), or the config that wrote it"
+            )
+
+
+class SaveListener(_train.CheckpointSaverListener):
+    """Writes every checkpoint into the ledger and has it evaluated when it is due.
+
+    Args:
+      ledger: the run's ledger.
+      evaluate: called with the step of each checkpoint that was saved.
+    """
+
+    def __init__(self, ledger: Ledger, evaluate: Callable[[int], None]):
+        self._ledger = ledger
+        self._evaluate = evaluate
+
+    def after_save(self, session, global_step_value):
+        step = int(global_step_value)
+        self._ledger.add("saved", step=step)
+        self._evaluate(step)

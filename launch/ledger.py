@@ -1,0 +1,79 @@
+"""The run ledger: what happened to a model_dir, as append-only JSON lines.
+
+Each line is one object with `run` (the id of the process's run), `time` (seconds since 1970),
+`event` and what belongs to it: "started", "saved", "evaluated", "exported", "ended". A model can
+always be read without it; it only tells the story.
+"""
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+FILENAME = "ledger.jsonl"
+
+
+class Ledger:
+    """Appends records to the ledger of a model_dir and reads them back.
+
+    Args:
+      model_dir: the folder of the run; made if it does not exist.
+    """
+
+    def __init__(self, model_dir: str):
+        self.path = os.path.join(model_dir, FILENAME)
+        self.run = uuid.uuid4().hex[:12]
+
+    def add(self, event: str, **details: Any) -> None:
+        """Appends one record.
+
+        Args:
+          event: "started", "saved", "evaluated", "exported" or "ended".
+          **details: JSON values, and numpy scalars, which are written as numbers.
+        """
+        record = {"run": self.run, "time": round(time.time(), 3), "event": event, **details}
+        line = json.dumps(record, default=_plain) + "\n"
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        with open(self.path, "a+b") as file:
+            # A killed process may have left half a line; it must not swallow this one.
+            if file.tell() and not _ends_with_newline(file):
+                file.write(b"\n")
+            file.write(line.encode())
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yields all records, oldest first, passing over lines that a killed process left torn."""
+        try:
+            with open(self.path, encoding="utf-8", errors="replace") as file:
+                lines = file.readlines()
+        except FileNotFoundError:
+            return
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                yield record
+
+    def last(self, event: str, **details: Any) -> dict[str, Any] | None:
+        """Returns the newest record of an event whose details are as given, or None."""
+        found = None
+        for record in self.records():
+            if record.get("event") == event and details.items() <= record.items():
+                found = record
+        return found
+
+
+def _ends_with_newline(file) -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be written to the ledger")
