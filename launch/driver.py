@@ -74,7 +74,7 @@ def train_and_evaluate(
     if eval_every_steps is not None and eval_every_steps < 1:
         raise ValueError(f"eval_every_steps is {eval_every_steps}; it must be 1 or more, or None")
 
-    several = isinstance(eval_spec, (list, tuple))
+    several = not hasattr(eval_spec, "input_fn")  # an EvalSpec is a tuple itself
     eval_specs = list(eval_spec) if several else [eval_spec]
     names = [spec.name for spec in eval_specs]
     if not eval_specs or len(set(names)) < len(names):
