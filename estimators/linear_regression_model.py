@@ -1,0 +1,75 @@
+"""The smallest model: y = x · W + b."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gin
+
+from .metrics import regression_metrics
+from .training import create_train_op
+
+
+def _gradient_descent() -> Any:
+    import tensorflow as tf
+
+    return tf.compat.v1.train.GradientDescentOptimizer(0.1)
+
+
+@gin.configurable(module="genever", denylist=["features", "labels", "mode"])
+def linear_regression(
+    features: Any,
+    labels: Any,
+    mode: str,
+    optimizer: Any = _gradient_descent,
+    metrics: Sequence[str] = ("average_loss", "root_mean_squared_error"),
+) -> Any:
+    """A model_fn of linear regression; its variables are `linear/weights` and `linear/bias`.
+
+    Args:
+        features: dict with 'x': float32, [batch, d].
+        labels: float32, [batch] or [batch, 1].
+        mode: a `tf.estimator.ModeKeys`.
+        optimizer: un-called reference such as `@AdamOptimizer`, or an instance; gradient descent
+            with rate 0.1 by default.
+        metrics: names of `regression_metrics`.
+    Returns:
+        The `tf.estimator.EstimatorSpec`; predictions: 'predictions', float32, [batch].
+    Raises:
+        ValueError: there is no feature 'x' of rank 2.
+    """
+    import tensorflow as tf
+
+    if not isinstance(features, dict) or "x" not in features:
+        found = ", ".join(features) if isinstance(features, dict) else type(features).__name__
+        raise ValueError(f"linear_regression needs a feature 'x' of shape [batch, d], not {found}.")
+    x = tf.cast(features["x"], tf.float32)
+    if x.shape.rank != 2 or x.shape[1] is None:
+        raise ValueError(f"linear_regression: feature 'x' has shape {x.shape}, not [batch, d].")
+
+    with tf.compat.v1.variable_scope("linear"):
+        weights = tf.compat.v1.get_variable(
+            "weights", [x.shape[1]], tf.float32, tf.compat.v1.zeros_initializer()
+        )
+        bias = tf.compat.v1.get_variable("bias", [], tf.float32, tf.compat.v1.zeros_initializer())
+        predicted = tf.linalg.matvec(x, weights) + bias
+
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        outputs = {"predictions": predicted}
+        predict = tf.estimator.export.PredictOutput(outputs)
+        return tf.estimator.EstimatorSpec(
+            mode,
+            predictions=outputs,
+            export_outputs={
+                "serving_default": predict,
+                "predict": predict,
+                "regression": tf.estimator.export.RegressionOutput(predicted),
+            },
+        )
+
+    labels = tf.reshape(tf.cast(labels, tf.float32), tf.shape(predicted))
+    loss = tf.reduce_mean(tf.math.squared_difference(predicted, labels))
+    if mode == tf.estimator.ModeKeys.EVAL:
+        return tf.estimator.EstimatorSpec(
+            mode, loss=loss, eval_metric_ops=regression_metrics(metrics, labels, predicted)
+        )
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=create_train_op(loss, optimizer))

@@ -1,0 +1,209 @@
+"""Where a model is trained: the distribution strategies that `RunConfig` takes.
+
+Each returns one object per gin name, because two strategies that look alike do not work together.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gin
+
+from .devices import require_devices, split_cpu
+from .gin_scope import carry_gin_scope
+from .singletons import one_per_name
+
+
+@gin.configurable(module="genever")
+def OneDeviceStrategy(device: str) -> Any:
+    """Puts variables and computation on one device.
+
+    Args:
+        device: name of the device, such as '/cpu:0' or '/gpu:1'.
+    Returns:
+        The `tf.distribute.OneDeviceStrategy`, one per name.
+    Raises:
+        ValueError: there is no such device.
+    """
+    import tensorflow as tf
+
+    def make():
+        require_devices("OneDeviceStrategy.device", [device])
+        return tf.distribute.OneDeviceStrategy(device)
+
+    carry_gin_scope()
+    return one_per_name("OneDeviceStrategy", make, device=device)
+
+
+@gin.configurable(module="genever")
+def MirroredStrategy(
+    devices: Sequence[str] | None = None,
+    cross_device_ops: Any = None,
+    logical_cpus: int | None = None,
+) -> Any:
+    """Trains a replica of the model on each device of this machine, in step.
+
+    Args:
+        devices: names of the devices; by default all GPUs, or all CPU devices without a GPU.
+        cross_device_ops: how gradients are added up, e.g. `@HierarchicalCopyAllReduce()`.
+        logical_cpus: splits the CPU into so many logical devices and uses those; instead of
+            `devices`, for trying out data parallelism without a GPU.
+    Returns:
+        The `tf.distribute.MirroredStrategy`, one per name.
+    Raises:
+        ValueError: both `devices` and `logical_cpus` are given, a device does not exist,
+            TensorFlow has already started with fewer CPU devices, or NCCL is asked for on CPUs.
+    """
+    import tensorflow as tf
+
+    def make():
+        if logical_cpus is not None and devices is not None:
+            raise ValueError(
+                "MirroredStrategy: devices and logical_cpus exclude each other; remove one of them."
+            )
+        names = devices
+        if logical_cpus is not None:
+            names = split_cpu("MirroredStrategy.logical_cpus", logical_cpus)
+        elif devices is not None:
+            if not devices:
+                raise ValueError(
+                    "MirroredStrategy.devices is empty; name a device such as '/cpu:0'."
+                )
+            require_devices("MirroredStrategy.devices", devices)
+        strategy = tf.distribute.MirroredStrategy(names, cross_device_ops)
+        if isinstance(cross_device_ops, tf.distribute.NcclAllReduce):
+            cpus = [d for d in strategy.extended.worker_devices if "GPU:" not in d.upper()]
+            if cpus:
+                raise ValueError(
+                    f"MirroredStrategy.cross_device_ops: NcclAllReduce cannot run on {cpus[0]}; "
+                    "write @HierarchicalCopyAllReduce() or @ReductionToOneDevice()."
+                )
+        return strategy
+
+    carry_gin_scope()
+    return one_per_name(
+        "MirroredStrategy",
+        make,
+        devices=devices,
+        cross_device_ops=cross_device_ops,
+        logical_cpus=logical_cpus,
+    )
+
+
+@gin.configurable(module="genever")
+def MultiWorkerMirroredStrategy(
+    cluster_resolver: Any = None, communication_options: Any = None
+) -> Any:
+    """Trains a replica of the model on each device of each worker of a cluster, in step.
+
+    Args:
+        cluster_resolver: a `tf.distribute.cluster_resolver.ClusterResolver`; by default TF_CONFIG.
+        communication_options: hints for the all-reduce, e.g. `@CommunicationOptions()`.
+    Returns:
+        The `tf.distribute.MultiWorkerMirroredStrategy`, one per name.
+    """
+    import tensorflow as tf
+
+    carry_gin_scope()
+    return one_per_name(
+        "MultiWorkerMirroredStrategy",
+        lambda: tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver, communication_options),
+        cluster_resolver=cluster_resolver,
+        communication_options=communication_options,
+    )
+
+
+@gin.configurable(module="genever")
+def ParameterServerStrategy(cluster_resolver: Any = None) -> Any:
+    """Keeps the variables on parameter servers; each worker trains at its own pace.
+
+    It is the strategy of TensorFlow 1: the one of TensorFlow 2 does not work with an Estimator.
+
+    Args:
+        cluster_resolver: a `tf.distribute.cluster_resolver.ClusterResolver`; by default TF_CONFIG.
+    Returns:
+        The `tf.compat.v1.distribute.experimental.ParameterServerStrategy`, one per name.
+    """
+    import tensorflow as tf
+
+    carry_gin_scope()
+    return one_per_name(
+        "ParameterServerStrategy",
+        lambda: tf.compat.v1.distribute.experimental.ParameterServerStrategy(cluster_resolver),
+        cluster_resolver=cluster_resolver,
+    )
+
+
+@gin.configurable(module="genever")
+def CentralStorageStrategy(
+    compute_devices: Sequence[str] | None = None, parameter_device: str | None = None
+) -> Any:
+    """Keeps the variables on one device and computes a replica on each of several devices.
+
+    Args:
+        compute_devices: names of the devices of the replicas; by default all GPUs, or the CPU.
+        parameter_device: name of the device of the variables; by default the CPU, or the GPU where
+            there is only one.
+    Returns:
+        The `tf.distribute.experimental.CentralStorageStrategy`, one per name.
+    Raises:
+        ValueError: there is no such device.
+    """
+    import tensorflow as tf
+
+    def make():
+        if compute_devices is not None:
+            require_devices("CentralStorageStrategy.compute_devices", compute_devices)
+        if parameter_device is not None:
+            require_devices("CentralStorageStrategy.parameter_device", [parameter_device])
+        return tf.distribute.experimental.CentralStorageStrategy(compute_devices, parameter_device)
+
+    carry_gin_scope()
+    return one_per_name(
+        "CentralStorageStrategy",
+        make,
+        compute_devices=compute_devices,
+        parameter_device=parameter_device,
+    )
+
+
+@gin.configurable(module="genever")
+def TPUStrategy(
+    tpu_cluster_resolver: Any = None, experimental_device_assignment: Any = None
+) -> Any:
+    """Trains a replica of the model on each core of a TPU, in step.
+
+    Args:
+        tpu_cluster_resolver: a `tf.distribute.cluster_resolver.TPUClusterResolver`; by default the
+            TPU of this machine.
+        experimental_device_assignment: a `tf.tpu.experimental.DeviceAssignment`.
+    Returns:
+        The `tf.distribute.TPUStrategy`, one per name.
+    Raises:
+        ValueError: there is no TPU.
+    """
+    import tensorflow as tf
+
+    def make():
+        resolver = tpu_cluster_resolver
+        if resolver is None:
+            if not tf.config.list_physical_devices("TPU"):
+                raise ValueError(
+                    "TPUStrategy: this machine has no TPU; give tpu_cluster_resolver, or use "
+                    "@MirroredStrategy()."
+                )
+            resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+        try:
+            tf.tpu.experimental.initialize_tpu_system(resolver)
+            return tf.distribute.TPUStrategy(resolver, experimental_device_assignment)
+        except (IndexError, ValueError, tf.errors.NotFoundError) as error:
+            raise ValueError(
+                f"TPUStrategy: no TPU answers at {resolver.master()!r}: {error}"
+            ) from error
+
+    carry_gin_scope()
+    return one_per_name(
+        "TPUStrategy",
+        make,
+        tpu_cluster_resolver=tpu_cluster_resolver,
+        experimental_device_assignment=experimental_device_assignment,
+    )

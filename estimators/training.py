@@ -1,0 +1,125 @@
+"""From a loss to a train_op: gradients, L2 penalty, clipping, update ops."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gin
+
+
+@gin.configurable(module="genever", denylist=["loss", "optimizer", "scope_optimizers"])
+def create_train_op(
+    loss: Any,
+    optimizer: Any,
+    clip_gradient_norm: float | None = None,
+    l2: float = 0.0,
+    scope_optimizers: Mapping[str, Any] | None = None,
+) -> Any:
+    """Makes the train_op of a model_fn.
+
+    Args:
+        loss: float32 scalar tensor.
+        optimizer: a `tf.compat.v1.train.Optimizer`, or a function without arguments that makes one,
+            such as the gin reference `@AdamOptimizer`.
+        clip_gradient_norm: scales all gradients together so that their global norm is at most this;
+            the norm is that of the gradients of the whole batch, also with several replicas.
+        l2: adds l2 / 2 times the sum of the squares of all kernels, embeddings and weights (not
+            biases) to what is minimised, not to the loss that is shown.
+        scope_optimizers: other optimizers for the variables whose names start with these scopes.
+    Returns:
+        The operation that takes one step, runs the update operations of the graph (batch
+        normalisation) and raises the global step by one.
+    Raises:
+        ValueError: an optimizer is not one of `tf.compat.v1.train`, a number is negative, or
+            nothing can be trained.
+    """
+    import tensorflow as tf
+
+    if l2 < 0:
+        raise ValueError(f"create_train_op.l2 = {l2} must not be negative.")
+    if clip_gradient_norm is not None and clip_gradient_norm <= 0:
+        raise ValueError(
+            f"create_train_op.clip_gradient_norm = {clip_gradient_norm} must be positive; "
+            "use None for no clipping."
+        )
+    variables = tf.compat.v1.trainable_variables()
+    if not variables:
+        raise ValueError("create_train_op: the model has no trainable variables.")
+    if l2:
+        penalties = [tf.nn.l2_loss(v) for v in variables if is_regularised(v)]
+        if penalties:
+            loss = loss + l2 * tf.add_n(penalties)
+
+    groups = [(make_optimizer(optimizer), [])]
+    scopes = {}
+    for scope, other in (scope_optimizers or {}).items():
+        scopes[scope.rstrip("/") + "/"] = len(groups)
+        groups.append((make_optimizer(other), []))
+    for variable in variables:
+        index = next((i for s, i in scopes.items() if variable.name.startswith(s)), 0)
+        groups[index][1].append(variable)
+
+    groups = [(opt, opt.compute_gradients(loss, owned)) for opt, owned in groups if owned]
+    groups = [(opt, [(g, v) for g, v in pairs if g is not None]) for opt, pairs in groups]
+    if clip_gradient_norm is not None:
+        groups = _clip(groups, clip_gradient_norm)
+
+    step = tf.compat.v1.train.get_or_create_global_step()
+    updates = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.UPDATE_OPS)
+    with tf.control_dependencies(updates):
+        groups = [(opt, pairs) for opt, pairs in groups if pairs]
+        if not groups:
+            raise ValueError("create_train_op: the loss depends on no trainable variable.")
+        first, *others = groups
+        applied = [opt.apply_gradients(pairs) for opt, pairs in others]
+        with tf.control_dependencies(applied):
+            return first[0].apply_gradients(first[1], global_step=step)
+
+
+def make_optimizer(optimizer: Any) -> Any:
+    """Returns the optimizer that `optimizer` is or makes.
+
+    Args:
+        optimizer: a `tf.compat.v1.train.Optimizer` or a function without arguments that makes one.
+    Returns:
+        The `tf.compat.v1.train.Optimizer`.
+    Raises:
+        ValueError: it is something else.
+    """
+    import tensorflow as tf
+
+    made = optimizer
+    if isinstance(made, Callable) and not isinstance(made, tf.compat.v1.train.Optimizer):
+        made = made()
+    if not isinstance(made, tf.compat.v1.train.Optimizer):
+        raise ValueError(
+            f"optimizer = {made!r} is not an optimizer of tf.compat.v1.train; write one such as "
+            "`@AdamOptimizer` (Adam, Ftrl, ... of Keras are for canned Estimators)."
+        )
+    return made
+
+
+def is_regularised(variable: Any) -> bool:
+    """Says whether the L2 penalty counts a variable: kernels and weights, not biases or scales."""
+    rank = variable.shape.rank or 0
+    last = variable.op.name.rsplit("/", 1)[-1]
+    return rank >= 2 or (rank == 1 and any(word in last for word in ("kernel", "weight")))
+
+
+def _clip(groups: list, norm: float) -> list:
+    """Clips the gradients of all groups by their common global norm."""
+    import tensorflow as tf
+
+    gradients = [gradient for _, pairs in groups for gradient, _ in pairs]
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if replicas > 1:
+        # The norm of the batch is that of the sum; every replica then hands in its equal part.
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        total = tf.distribute.get_replica_context().all_reduce(
+            tf.distribute.ReduceOp.SUM, gradients
+        )
+        gradients, _ = tf.clip_by_global_norm(total, norm)
+        gradients = [gradient / replicas for gradient in gradients]
+    else:
+        gradients, _ = tf.clip_by_global_norm(gradients, norm)
+    remaining = iter(gradients)
+    return [(opt, [(next(remaining), v) for _, v in pairs]) for opt, pairs in groups]
