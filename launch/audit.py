@@ -57,12 +57,13 @@ def check(
     Returns:
       (mistakes, warnings), a line each.
     """
-    walk = _Walk(_places(bindings))
+    spelling = _Spelling(bindings)
+    walk = _Walk(_places(bindings), spelling)
     walk.call(entry, [], passed=())
     mistakes = [
         *_swallowed(bindings, allow_kwargs),
-        *_exclusive(walk.places),
-        *_wrong_types(walk.places),
+        *_exclusive(walk.places, spelling),
+        *_wrong_types(walk.places, spelling),
         *walk.mistakes,
     ]
     return mistakes, _unknown_scopes(bindings)
@@ -71,6 +72,7 @@ def check(
 def unused(bindings: Sequence[Binding]) -> list[str]:
     """Returns a line for each binding that no call of this process has used."""
     lines = []
+    spelling = _Spelling(bindings)
     called = {selector for _, selector in gin_tables.operative()}
     used = {
         (scope, selector, parameter)
@@ -86,7 +88,7 @@ def unused(bindings: Sequence[Binding]) -> list[str]:
             for u, s, p in used
         ):
             continue
-        name = _written(scope, selector, parameter)
+        name = spelling.parameter(scope, selector, parameter)
         why = "an explicit argument took its place" if selector in called else "it was not called"
         lines.append(f"{where}: '{name}' was never used: {why}")
     return lines
@@ -97,16 +99,42 @@ def _places(bindings: Sequence[Binding]) -> dict[tuple[str, str, str], str]:
     return {key: b.where for b in bindings if (key := b.key()) is not None}
 
 
-def _written(scope: str, selector: str, parameter: str) -> str:
-    prefix = f"{scope}/" if scope else ""
-    return f"{prefix}{gin_tables.minimal_selector(selector)}.{parameter}"
+class _Spelling:
+    """Names things as the config at hand would write them."""
+
+    def __init__(self, bindings: Sequence[Binding]):
+        self._written = {key[1]: b.selector for b in bindings if (key := b.key()) is not None}
+        # Under dynamic registration Genever's names are attributes of its rooms.
+        self._dynamic = any(
+            written.split(".")[0] in ("launch", "estimators", "input_fns")
+            for written in self._written.values()
+        )
+
+    def name(self, selector: str) -> str:
+        """Returns how a complete selector is written."""
+        if selector in self._written:
+            return self._written[selector]
+        found = gin_tables.configurable(selector)
+        if found.import_source:
+            statement, inner = found.import_source
+            bound = statement.is_from or statement.alias
+            return f"{statement.bound_name() if bound else statement.module}.{inner}"
+        if self._dynamic and found.module == "genever":
+            return f"{found.wrapped.__module__.split('.')[1]}.{found.name}"
+        return gin_tables.minimal_selector(selector)
+
+    def parameter(self, scope: str, selector: str, parameter: str) -> str:
+        """Returns how a parameter of a complete selector is written."""
+        prefix = f"{scope}/" if scope else ""
+        return f"{prefix}{self.name(selector)}.{parameter}"
 
 
 class _Walk:
     """Follows a run from its entry function through every reference that a call would follow."""
 
-    def __init__(self, places: dict[tuple[str, str, str], str]):
+    def __init__(self, places: dict[tuple[str, str, str], str], spelling: _Spelling):
         self.places = places
+        self._spelling = spelling
         self.mistakes: list[str] = []
         self._done: set[tuple] = set()
 
@@ -130,10 +158,9 @@ class _Walk:
             if parameter not in bound:
                 self._implied(selector, bound, parameter, callee, arguments, scopes)
         for parameter in self._missing(selector, bound, passed, certain):
-            example = _example(parameter)
+            name = self._spelling.parameter("/".join(scopes), selector, parameter)
             self.mistakes.append(
-                f"'{_written('/'.join(scopes), selector, parameter)}' is required and not bound; "
-                f"write {_written('/'.join(scopes), selector, parameter)} = {example}"
+                f"'{name}' is required and not bound; write {name} = {_example(parameter)}"
             )
         for parameter, value in bound.items():
             self._follow(parameter, value, scopes)
@@ -154,7 +181,7 @@ class _Walk:
         main = next(iter(arguments))
         if main not in given and not gin_tables.effective(callee, scopes).get(main):
             outer = arguments[main]
-            name = gin_tables.minimal_selector(selector)
+            name = self._spelling.name(selector)
             self.mistakes.append(
                 f"'{name}.{outer}' is required and not bound; write {name}.{outer} = "
                 f"{_example(outer)} (or bind {name}.{parameter})"
@@ -183,9 +210,33 @@ class _Walk:
                 self._follow(parameter, inner.get("value"), list(reference.scopes))
                 continue
             under = list(reference.scopes) or scopes
+            if selector == "genever.reader_input_fn":
+                self._endless(parameter, under)
             passed = () if reference.evaluate else _passed_to(parameter)
             certain = reference.evaluate or bool(passed)
             self.call(selector, under, passed, certain)
+
+    def _endless(self, parameter: str, scopes: list[str]) -> None:
+        """Refuses an input without end where nothing else ends the run."""
+        bound = gin_tables.effective("genever.reader_input_fn", scopes)
+        if "num_epochs" not in bound or bound["num_epochs"] is not None:
+            return
+        ends = {
+            "train_input_fn": ("genever.TrainSpec", "max_steps"),
+            "eval_input_fn": ("genever.EvalSpec", "steps"),
+        }
+        if parameter not in ends:
+            return
+        spec, steps = ends[parameter]
+        if gin_tables.effective(spec, []).get(steps) is None:
+            name = self._spelling.parameter(
+                "/".join(scopes), "genever.reader_input_fn", "num_epochs"
+            )
+            limit = self._spelling.parameter("", spec, steps)
+            self.mistakes.append(
+                f"'{name}' is None and '{limit}' is not bound, so it would never end; bind one of "
+                "them to a number"
+            )
 
     def _shadowed(self, selector: str, scopes: list[str], passed: Sequence[str]) -> None:
         for depth in range(len(scopes) + 1):
@@ -193,9 +244,10 @@ class _Walk:
             for parameter in passed:
                 where = self.places.get((scope, selector, parameter))
                 if where:
+                    name = self._spelling.parameter(scope, selector, parameter)
                     self.mistakes.append(
-                        f"{where}: '{_written(scope, selector, parameter)}' has no effect: its "
-                        f"caller passes '{parameter}' itself; remove this binding"
+                        f"{where}: '{name}' has no effect: its caller passes '{parameter}' "
+                        "itself; remove this binding"
                     )
 
 
@@ -225,7 +277,7 @@ def _swallowed(bindings: Sequence[Binding], allow_kwargs: Sequence[str]) -> Iter
         p = known.parameters.get(parameter)
         if p is not None and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
-        name = gin_tables.minimal_selector(selector)
+        name = binding.selector
         hint = did_you_mean(parameter, known.parameters)
         yield (
             f"{binding.where}: '{name}' has no parameter '{parameter}', only **kwargs that would "
@@ -233,7 +285,7 @@ def _swallowed(bindings: Sequence[Binding], allow_kwargs: Sequence[str]) -> Iter
         )
 
 
-def _exclusive(places: dict[tuple[str, str, str], str]) -> Iterator[str]:
+def _exclusive(places: dict[tuple[str, str, str], str], spelling: _Spelling) -> Iterator[str]:
     for (scope, selector), values in gin_tables.bindings().items():
         for first, second in _EXCLUSIVE.get(selector, ()):
             together = {**gin_tables.effective(selector, scope.split("/") if scope else [])}
@@ -245,14 +297,14 @@ def _exclusive(places: dict[tuple[str, str, str], str]) -> Iterator[str]:
                 places.get((scope, selector, p)) or places.get(("", selector, p), "")
                 for p in (first, second)
             ]
-            name = gin_tables.minimal_selector(selector)
+            name = spelling.name(selector)
             yield (
                 f"{spots[1]}: '{name}.{second}' and '{name}.{first}' ({spots[0]}) exclude each "
                 "other; remove one"
             )
 
 
-def _wrong_types(places: dict[tuple[str, str, str], str]) -> Iterator[str]:
+def _wrong_types(places: dict[tuple[str, str, str], str], spelling: _Spelling) -> Iterator[str]:
     for (scope, selector), values in gin_tables.bindings().items():
         if not selector.startswith("genever."):
             continue  # a user's annotations may be wrong or loose; Genever's are kept true
@@ -267,10 +319,8 @@ def _wrong_types(places: dict[tuple[str, str, str], str]) -> Iterator[str]:
             except typeguard.TypeCheckError:
                 where = places.get((scope, selector, parameter), "config")
                 wanted = inspect.formatannotation(hints[parameter]).replace("collections.abc.", "")
-                yield (
-                    f"{where}: '{_written(scope, selector, parameter)}' is {value!r}; it must be "
-                    f"{wanted}"
-                )
+                name = spelling.parameter(scope, selector, parameter)
+                yield f"{where}: '{name}' is {value!r}; it must be {wanted}"
 
 
 def _unknown_scopes(bindings: Sequence[Binding]) -> list[str]:

@@ -7,6 +7,8 @@ import traceback
 
 from absl import flags
 
+from .gin_files import ConfigError
+
 _GENEVER = os.path.normpath(os.path.join(os.path.dirname(__file__), os.pardir))
 _LIBRARIES = tuple(
     os.path.normpath(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")
@@ -30,6 +32,8 @@ def sentence(error: BaseException, training_started: bool) -> str | None:
         explained = input_fns.explain(error)
         if explained is not None:
             return str(explained)
+    if isinstance(error, ConfigError):
+        return str(error)
     if not isinstance(error, _WRONG_VALUE):
         return None
     frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]

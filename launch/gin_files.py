@@ -34,6 +34,7 @@ class Binding:
     Attributes:
       where: the place for a reader, as in "run.gin:3".
       scope: the scope before the selector, "" without one.
+      selector: the name of what is bound, as it was written; "" for a macro.
       target: the function or class that is bound; None for a macro.
       parameter: the parameter's name; for a macro the macro's name.
       names: the selectors of the references in the value, with their scopes.
@@ -41,6 +42,7 @@ class Binding:
 
     where: str
     scope: str
+    selector: str
     target: Callable | None
     parameter: str
     names: tuple[str, ...] = ()
@@ -201,12 +203,18 @@ class Reading:
         if not parameter:
             macro = f"{scope}/{selector}" if scope else selector
             self._macros[macro] = where
-            self.bindings.append(Binding(where, "", None, macro, texts))
+            self.bindings.append(Binding(where, "", "", None, macro, texts))
             return
         target = self._resolve(selector, where)
         if target is None:
             return
         found = gin_tables.lookup(target)
+        if found and parameter in (found.denylist or ()):
+            self.mistakes.append(
+                f"{where}: '{selector}.{parameter}' has no effect: its caller passes "
+                f"'{parameter}' itself; remove this binding"
+            )
+            return
         known = gin_tables.signature(found.wrapped if found else target)
         if known is not None and parameter not in _bindable(known) and not _has_kwargs(known):
             self.mistakes.append(
@@ -217,7 +225,7 @@ class Reading:
                 )
             )
             return
-        self.bindings.append(Binding(where, scope, target, parameter, texts))
+        self.bindings.append(Binding(where, scope, selector, target, parameter, texts))
 
     def _import(self, statement, where) -> None:
         if statement.is_from and statement.module.startswith("__gin__."):
@@ -279,11 +287,10 @@ class Reading:
                 f"{where}: '{selector}' could be {' or '.join(sorted(found))}; write the one meant"
             )
             return None
-        known = gin_tables.names()
-        last = {name.rsplit(".", 1)[-1] for name in known}
-        hint = did_you_mean(selector, known) or did_you_mean(selector.rsplit(".", 1)[-1], last)
-        if "." in selector and selector.rsplit(".", 1)[-1] in last:
-            hint = f"; did you mean '{selector.rsplit('.', 1)[-1]}'?"
+        own_name = selector.rsplit(".", 1)[-1]
+        known = {name.rsplit(".", 1)[-1] for name in gin_tables.names()}
+        hint = f"; did you mean '{own_name}'?" if own_name in known else ""
+        hint = hint or did_you_mean(own_name, known)
         self.mistakes.append(
             f"{where}: no configurable is named '{selector}'"
             + (hint or "; import the module that registers it, or see `genever check --names`")

@@ -10,7 +10,7 @@ import tensorflow as tf
 pytestmark = pytest.mark.core
 
 # A module as TF1 code is written: undecorated, with tf.compat.v1 throughout, and a flag of its own.
-MODULE = '''
+MODULE = """
 import numpy as np
 import tensorflow.compat.v1 as tf
 from absl import flags
@@ -36,7 +36,7 @@ def model_fn(features, labels, mode, params):
         loss, tf.train.get_global_step()
     )
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-'''
+"""
 
 GIN = """
 from __gin__ import dynamic_registration
@@ -83,9 +83,7 @@ def project(tmp_path):
 
 def test_undecorated_module_trains_from_any_folder(project):
     gin_file = str(project / "project" / "run.gin")
-    done = genever(
-        "train", "--gin_file", gin_file, "--model_dir", "m", cwd=project / "elsewhere"
-    )
+    done = genever("train", "--gin_file", gin_file, "--model_dir", "m", cwd=project / "elsewhere")
     model_dir = project / "elsewhere" / "m"
     assert tf.train.load_variable(str(model_dir), "weight") == pytest.approx(2.0, abs=1e-3)
 
@@ -113,9 +111,7 @@ def test_the_saved_config_trains_again(project):
     genever("train", "--gin_file", gin_file, "--model_dir", "first", cwd=project / "elsewhere")
     saved = (project / "elsewhere" / "first" / "config.gin").read_text()
     (project / "project" / "saved.gin").write_text(saved)
-    genever(
-        *("train", "--gin_file", "saved.gin", "--model_dir", "second"), cwd=project / "project"
-    )
+    genever(*("train", "--gin_file", "saved.gin", "--model_dir", "second"), cwd=project / "project")
     weights = [
         tf.train.load_variable(str(path), "weight")
         for path in (project / "elsewhere" / "first", project / "project" / "second")
@@ -136,7 +132,12 @@ def test_override_uses_the_names_of_the_file(project):
     done = genever(
         *("train", "--gin_file", "run.gin", "--model_dir", "m"),
         *("--gin_param", "estimators.TrainSpec.max_steps = 10"),
-        *("--gin_bindings", "line.input_fn.repeat = 1", "--gin_param", "RunConfig.tf_random_seed=3"),
+        *(
+            "--gin_bindings",
+            "line.input_fn.repeat = 1",
+            "--gin_param",
+            "RunConfig.tf_random_seed=3",
+        ),
         cwd=project / "project",
     )
     assert "training ended at step 5: the input ended" in done.stdout
@@ -161,13 +162,13 @@ def test_model_dir_of_another_model(project):
         expect=2,
     )
     assert "Traceback" not in done.stderr
-    assert "model_dir 'm' holds another model" in done.stderr and "slope is not in it" in done.stderr
+    assert (
+        "model_dir 'm' holds another model" in done.stderr and "slope is not in it" in done.stderr
+    )
 
 
 def test_check_prints_the_run_and_starts_nothing(project):
-    done = genever(
-        *("check", "--gin_file", "run.gin", "--model_dir", "m"), cwd=project / "project"
-    )
+    done = genever(*("check", "--gin_file", "run.gin", "--model_dir", "m"), cwd=project / "project")
     assert "TrainSpec.max_steps = 100" in done.stdout
     assert "RunConfig.model_dir = 'm'" in done.stdout
     assert "the config is sound; nothing was started" in done.stdout

@@ -77,7 +77,7 @@ FILES = {
     "parameter swallowed by **kwargs": (
         DYNAMIC
         + "launch.train_and_evaluate.model_fn = @my_model.loose\nmy_model.loose.widht = 3\n",
-        ["run.gin:9", "'my_model.loose' has no parameter 'widht'", "--allow_kwargs=my_model.loose"],
+        ["run.gin:9", "'my_model.loose' has no parameter 'widht'", "--allow_kwargs="],
     ),
     "no model_fn": (
         SOUND.replace("train_and_evaluate.model_fn = @linear_regression", ""),
@@ -195,6 +195,14 @@ FILES = {
     "unknown gin feature": (
         "from __gin__ import dynamic_registraton\n" + SOUND,
         ["run.gin:1", "no feature 'dynamic_registraton'", "'dynamic_registration'"],
+    ),
+    "training without an end": (
+        SOUND.replace("TrainSpec.max_steps = 10", "reader_input_fn.num_epochs = None"),
+        ["'reader_input_fn.num_epochs' is None", "'TrainSpec.max_steps' is not bound"],
+    ),
+    "evaluation without an end": (
+        SOUND + "eval/reader_input_fn.num_epochs = None",
+        ["'eval/reader_input_fn.num_epochs' is None", "'EvalSpec.steps' is not bound"],
     ),
     "schema with a misspelt key": (
         SOUND.replace("{'shape': (2,)}", "{'shapes': (2,)}"),
