@@ -47,7 +47,7 @@ def init_run_config(config, tf_config: dict) -> None:
       ValueError: a strategy is given twice, or the cluster is.
     """
     _take_experimental_strategies(config)
-    remote = getattr(config.experimental_distribute, "remote_cluster", None)
+    remote = getattr(config._experimental_distribute, "remote_cluster", None)
     cluster = tf_config.get("cluster") or {}
     if remote and cluster:
         raise ValueError(
@@ -69,7 +69,7 @@ def init_run_config(config, tf_config: dict) -> None:
 
 
 def _take_experimental_strategies(config) -> None:
-    experimental = config.experimental_distribute
+    experimental = config._experimental_distribute
     for role in ("train_distribute", "eval_distribute"):
         strategy = getattr(experimental, role, None)
         if strategy is None:
