@@ -154,16 +154,16 @@ def _wide(ids: Mapping[str, Ids], dense: Any) -> Any:
 
     zeros = tf.compat.v1.zeros_initializer()
     with tf.compat.v1.variable_scope("wide"):
-        logits = tf.compat.v1.get_variable("bias", [], tf.float32, zeros)
+        terms = []
         for name, feature in ids.items():
             table = tf.compat.v1.get_variable(_name(name), [feature.size, 1], tf.float32, zeros)
-            logits += tf.reduce_sum(tf.gather(table, feature.values), axis=[1, 2])
+            terms.append(tf.reduce_sum(tf.gather(table, feature.values), axis=[1, 2]))
         if dense is not None:
             weights = tf.compat.v1.get_variable(
                 "numeric_weights", [dense.shape[1]], tf.float32, zeros
             )
-            logits += tf.linalg.matvec(dense, weights)
-    return logits
+            terms.append(tf.linalg.matvec(dense, weights))
+        return tf.add_n(terms) + tf.compat.v1.get_variable("bias", [], tf.float32, zeros)
 
 
 def _deep(
