@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -102,24 +104,19 @@ class CsvReader(FileReader):
             for name, feature in self.schema.features.items()
         }
 
-    def scan(self, framing_only: bool = False) -> Iterator[InputError | None]:
-        """Reads every record in Python; see `Reader`."""
-        for file in self.files:
-            record = 0
-            try:
-                with file.open() as data:
-                    records = join_lines(data, self._quoted_newlines)
-                    for line, row in itertools.islice(records, self._header_lines, None):
-                        record += 1
-                        fault = None if framing_only else self._fault(row)
-                        if fault is None:
-                            yield None
-                        else:
-                            yield InputError(
-                                f"{file.name}, record {record} (line {line}): {fault}."
-                            )
-            except (OSError, EOFError, ValueError, RuntimeError) as error:
-                yield InputError(f"{file.name}: cannot be read after record {record} ({error}).")
+    def _scan_file(self, file: DataFile, sought: str) -> Iterator[InputError | None]:
+        record = 0
+        try:
+            with file.open() as data:
+                records = join_lines(data, self._quoted_newlines)
+                for line, row in itertools.islice(records, self._header_lines, None):
+                    record += 1
+                    fault = self._fault(row) if sought == "record" else None
+                    yield fault and InputError(
+                        f"{file.name}, record {record} (line {line}): {fault}."
+                    )
+        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+            yield InputError(f"{file.name}: is damaged after record {record} ({error}).")
 
     def _open(self, path: Any, compression: Any) -> Any:
         import tensorflow as tf

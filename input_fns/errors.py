@@ -17,17 +17,24 @@ from typing import Any
 _SEARCH_SECONDS = 120.0
 _READERS_REMEMBERED = 64
 
-# What TensorFlow raises when an input pipeline meets bad data, and how it names the place.
-_KINDS = {
-    "DataLossError",
-    "FailedPreconditionError",
-    "InternalError",
-    "InvalidArgumentError",
-    "NotFoundError",
-    "PermissionDeniedError",
-    "UnknownError",
+# How TensorFlow says that an input pipeline failed, and that a record could not be parsed.
+_PLACE = re.compile(r"IteratorGetNext|MultiDeviceIterator|RemoteCall")
+_PARSING = re.compile(
+    r"Field \d+ (?:in record|is required)|Expect \d+ fields|Unquoted fields|Quoted field"
+    r"|Quote inside|Could not parse example|Feature: .* is required|Number of \w+ values"
+    r"|Data types don't match"
+)
+
+# For each kind of error what it says, and what a reader is to look for.
+_SOUGHT = {
+    "DataLossError": (_PLACE, "framing"),
+    "FailedPreconditionError": (_PLACE, "file"),
+    "InvalidArgumentError": (_PARSING, "record"),
+    "NotFoundError": (_PLACE, "file"),
+    "PermissionDeniedError": (_PLACE, "file"),
+    # TensorFlow fails so when the value that it wants to show is no text.
+    "UnicodeDecodeError": (_PARSING, "record"),
 }
-_PLACE = re.compile(r"IteratorGetNext|MultiDeviceIterator|RemoteCall|DecodeCSV|ParseExample")
 
 _lock = threading.Lock()
 _readers: collections.OrderedDict[str, Any] = collections.OrderedDict()
@@ -92,17 +99,19 @@ def _explain_one(error: BaseException) -> InputError | None:
     if isinstance(error, InputError):
         return error
     text = str(error)
+    if isinstance(error, UnicodeDecodeError):
+        text = error.object.decode("utf-8", "backslashreplace")
     with _lock:
         readers = list(reversed(_readers.values()))
     for reader in readers:
         if reader.refused is not None and str(reader.refused) in text:
             return reader.refused
-    kind = type(error).__name__
-    if kind not in _KINDS or not _PLACE.search(text):
+    says, sought = _SOUGHT.get(type(error).__name__, (None, ""))
+    if says is None or not says.search(text):
         return None
     deadline = time.monotonic() + _SEARCH_SECONDS
     for reader in readers:
-        for found in reader.scan(framing_only=kind == "DataLossError"):
+        for found in reader.scan(sought):
             if found is not None:
                 return found
             if time.monotonic() > deadline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .errors import InputError, count_skipped
@@ -46,8 +46,26 @@ class FileReader(Reader):
         """Says what is wrong with a row; None if it can be parsed."""
 
     @abc.abstractmethod
+    def _scan_file(self, file: DataFile, sought: str) -> Iterator[InputError | None]:
+        """Reads one file as `scan` does."""
+
+    @abc.abstractmethod
     def _place(self, file: DataFile, record: int) -> str:
         """Names a record (counted from 1) in messages."""
+
+    def scan(self, sought: str = "record") -> Iterator[InputError | None]:
+        """Reads every record in Python; see `Reader`."""
+        for file in self.files:
+            try:
+                with file.open() as data:
+                    data.read(1)
+            except OSError as error:
+                # A file of an earlier run may be gone without being to blame for this error.
+                if sought == "file":
+                    yield InputError(f"{file.name}: can no longer be read ({error.strerror}).")
+                continue
+            if sought != "file":
+                yield from self._scan_file(file, sought)
 
     def row_batches(
         self, order: Order, batch_size: int, drop_remainder: bool, max_bad_records: int
@@ -75,7 +93,7 @@ class FileReader(Reader):
             rows_of,
             cycle_length=together,
             num_parallel_calls=tf.data.AUTOTUNE if together > 1 else None,
-            deterministic=True,
+            deterministic=True if together > 1 else None,
         )
         if order.num_shards > 1:
             rows = rows.shard(order.num_shards, order.shard)

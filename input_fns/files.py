@@ -81,7 +81,7 @@ def find_files(
     Raises:
         InputError: a pattern without files; a folder; an unreadable, empty or damaged file.
     """
-    patterns = [patterns] if isinstance(patterns, str) else list(patterns)
+    patterns = [patterns] if isinstance(patterns, (str, os.PathLike)) else list(patterns)
     if not patterns:
         raise InputError(f"{parameter} is empty; name at least one file or pattern.")
     found: dict[str, DataFile] = {}

@@ -84,8 +84,8 @@ def _arrived() -> Any:
     frame = flights.merge(weather, on=["origin", "time_hour"], how="left", validate="many_to_one")
     days = pd.to_datetime(frame[["year", "month", "day"]])
     return frame.assign(
-        day_of_year=days.dt.dayofyear,
-        weekday=days.dt.dayofweek.astype("int64"),
+        day_of_year=days.dt.day_of_year,
+        weekday=days.dt.day_of_week.astype("int64"),
         minute_of_day=frame["sched_dep_time"] // 100 * 60 + frame["sched_dep_time"] % 100,
         late=(frame["arr_delay"] >= _LATE_MINUTES).astype("float32"),
     )

@@ -137,7 +137,8 @@ def _numbered(values: Any) -> tuple[Any, list]:
 
     words: dict[Any, int] = {}
     numbers = [words.setdefault(value, len(words)) for value in values.ravel().tolist()]
-    return np.array(numbers, np.int32).reshape(values.shape), list(words)
+    dictionary = [word.encode() if isinstance(word, str) else word for word in words]
+    return np.array(numbers, np.int32).reshape(values.shape), dictionary
 
 
 def _stored(values: Any) -> str:

@@ -53,11 +53,12 @@ class Reader(abc.ABC):
     def parse(self, rows: Any) -> dict[str, Any]:
         """Turns a batch of rows into a tensor [batch, *shape] for each feature of the schema."""
 
-    def scan(self, framing_only: bool = False) -> Iterator[InputError | None]:
+    def scan(self, sought: str = "record") -> Iterator[InputError | None]:
         """Reads everything in Python; yields None for a good record, an error for a bad one.
 
         Args:
-            framing_only: look only for damage that hides where a record ends.
+            sought: 'record' looks for records that cannot be parsed, 'framing' for damage that
+                hides where a record ends, 'file' for files that can no longer be opened.
         """
-        del framing_only
+        del sought
         return iter(())

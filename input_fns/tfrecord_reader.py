@@ -56,15 +56,14 @@ class TFRecordReader(FileReader):
 
         return tf.io.parse_example(rows, self.schema.parsing_spec())
 
-    def scan(self, framing_only: bool = False) -> Iterator[InputError | None]:
-        """Reads every record in Python; see `Reader`."""
-        for file in self.files:
-            for number, record in enumerate(_records(file), start=1):
-                if isinstance(record, InputError):
+    def _scan_file(self, file: DataFile, sought: str) -> Iterator[InputError | None]:
+        for number, record in enumerate(_records(file), start=1):
+            if isinstance(record, InputError):
+                if sought == "framing":
                     yield record
-                    break
-                fault = None if framing_only else self._fault(record)
-                yield fault and InputError(f"{self._place(file, number)}: {fault}.")
+                return
+            fault = self._fault(record) if sought == "record" else None
+            yield fault and InputError(f"{self._place(file, number)}: {fault}.")
 
     def _open(self, path: Any, compression: Any) -> Any:
         import tensorflow as tf
