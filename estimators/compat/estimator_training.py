@@ -102,9 +102,8 @@ def train_and_evaluate(estimator, train_spec, eval_spec, executor_cls) -> None:
         listeners = train_spec.saving_listeners
         if listeners and type(strategy).__name__ in _WITHOUT_LISTENERS:
             tf.compat.v1.logging.warning(
-                "TrainSpec.saving_listeners are not called under %s in a cluster: "
-                "tf.estimator cannot do it.",
-                type(strategy).__name__,
+                "TrainSpec.saving_listeners are not called under MultiWorkerMirroredStrategy in a "
+                "cluster: tf.estimator cannot do it."
             )
             listeners = None
         own.train(
