@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .schema import Feature
 
-_INT = re.compile(rb"\s*[+-]?\d+\s*\Z")
+# What every supported TensorFlow reads; newer ones also take "+1", "Infinity" and "0x1p3".
+_INT = re.compile(rb"\s*-?\d+\s*\Z")
 _FLOAT = re.compile(
     rb"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+|inf|nan)\s*\Z", re.IGNORECASE
 )

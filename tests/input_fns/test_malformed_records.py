@@ -178,7 +178,7 @@ def test_quote_left_open_at_the_end_is_no_shorter_file(tmp_path):
 
 
 FIELDS = {
-    "int64": "1 +1 -1 007 0x10 1_0 1e3 1.0 - + a １ 9223372036854775807 9223372036854775808",
+    "int64": "1 -1 007 0x10 1_0 1e3 1.0 - + a １ 9223372036854775807 9223372036854775808",
     "float32": "1 1. .5 . 1e3 1e400 -1e-400 inf -inf nan NAN 0x10 1_0 1f e5 1e --1 + a １ 3.5e38",
 }
 CASES = [
@@ -368,3 +368,11 @@ def test_error_behind_an_error_is_found(tmp_path):
         assert "a.csv, record 3" in str(explain(error))
     ours = InputError("x")
     assert explain(ours) is ours
+
+
+def test_fields_that_only_newer_tensorflow_reads_count_as_malformed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("n,x\n+1,1\n1,Infinity\n1,0x1p3\n1,1\n")
+    reader = CsvReader(str(path), Schema({"n": {"dtype": "int64"}, "x": {}}))
+    assert [found is None for found in reader.scan()] == [False, False, False, True]
+    assert drain(reader, max_bad_records=3) == 1
