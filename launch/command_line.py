@@ -1,7 +1,5 @@
 """`genever COMMAND …`: the command line, a thin skin over what gin configures."""
 
-import logging
-import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -140,15 +138,18 @@ class _Train(_Command):
     summary = "train, evaluate and export as the gin files say"
 
     def run(self, rest: list[str]) -> int:
-        _quieten_tensorflow()
+        from .quiet import importing_tensorflow, less_from_tensorflow
         from .report import TerminalReport
 
+        less_from_tensorflow()
         report = TerminalReport()
 
         def train() -> None:
+            with importing_tensorflow():
+                config = self.load(rest)
+                import tensorflow  # noqa: F401 - its start-up lines are held back here
             from .driver import train_and_evaluate
 
-            config = self.load(rest)
             train_and_evaluate(report=report)
             for line in config.unused():
                 report.warn(line)
@@ -166,7 +167,9 @@ class _Check(_Command):
         )
 
     def run(self, rest: list[str]) -> int:
-        _quieten_tensorflow()
+        from .quiet import importing_tensorflow, less_from_tensorflow
+
+        less_from_tensorflow()
 
         def check() -> None:
             from .config import register, resolved
@@ -176,24 +179,13 @@ class _Check(_Command):
                 register()
                 print("\n".join(sorted(n for n in names() if not n.startswith("gin."))))
                 return
-            self.load(rest)
-            if self.flags.names:
-                print("\n".join(sorted(n for n in names() if not n.startswith("gin."))))
+            with importing_tensorflow():
+                self.load(rest)
             for name, value in resolved():
                 print(f"{name} = {value}")
             print("the config is sound; nothing was started")
 
         return _guarded(check, lambda: False)
-
-
-def _quieten_tensorflow() -> None:
-    """Keeps TensorFlow's start-up lines and deprecation warnings out of a run's own lines."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    logging.getLogger("tensorflow").addFilter(_says_something)
-
-
-def _says_something(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.WARNING and "deprecated" not in str(record.msg)
 
 
 def _guarded(work: Callable[[], None], started: Callable[[], bool]) -> int:

@@ -11,10 +11,11 @@ from .ledger import Ledger
 from .report import LogReport
 
 _train = tf.compat.v1.train
+_STANDSTILL = 200
 
 
 class EndHook(_train.SessionRunHook):
-    """Finds out why a training ended.
+    """Finds out why a training ended, and ends one that could not end.
 
     Attributes:
       step: the global step at the end.
@@ -24,14 +25,27 @@ class EndHook(_train.SessionRunHook):
     def begin(self):
         self._global_step = _train.get_global_step()
         self._in_run = False
+        self._runs = 0
         self.step = None
         self.input_ended = False
+
+    def after_create_session(self, session, coord):
+        self._first_step = int(session.run(self._global_step))
 
     def before_run(self, run_context):
         self._in_run = True
 
     def after_run(self, run_context, run_values):
         self._in_run = False
+        self._runs += 1
+        if self._runs != _STANDSTILL:
+            return
+        if int(run_context.session.run(self._global_step)) == self._first_step:
+            raise ValueError(
+                f"the global step still is {self._first_step} after {_STANDSTILL} calls of "
+                "train_op, so max_steps would never be reached; pass "
+                "tf.compat.v1.train.get_global_step() to the optimizer's minimize()"
+            )
 
     def end(self, session):
         # A step that began and did not come back met the end of the input.
@@ -58,6 +72,7 @@ class ProgressHook(_train.SessionRunHook):
         if losses and isinstance(losses[-1], tf.Tensor):
             self._wanted["loss"] = losses[-1]
         self._batch = None
+        self._loss = None
 
     def after_create_session(self, session, coord):
         self._report.start(int(session.run(self._wanted["step"])), self._max_steps)
@@ -74,15 +89,15 @@ class ProgressHook(_train.SessionRunHook):
         sizes = [int(size) for size in values["sizes"]]
         # The global step may have been read before or after this step's own update.
         step = int(values["step"])
+        self._loss = float(values["loss"]) if "loss" in values else None
         if self._batch is None:
             self._say_batch(sizes)
         else:
-            loss = values.get("loss")
-            self._report.progress(step, None if loss is None else float(loss), self._batch)
+            self._report.progress(step, self._loss, self._batch)
         self._due = time.monotonic() + self._report.interval_secs
 
     def end(self, session):
-        self._report.progress(int(session.run(self._wanted["step"])), None, self._batch)
+        self._report.progress(int(session.run(self._wanted["step"])), self._loss, self._batch)
 
     def _say_batch(self, sizes: list[int]) -> None:
         self._batch = sum(sizes) or None

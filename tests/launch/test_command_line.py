@@ -92,7 +92,7 @@ def test_undecorated_module_trains_from_any_folder(project):
     assert "evaluation at step 50 (40 examples, " in done.stdout
     assert "training ended at step 100: max_steps 100 was reached" in done.stdout
     assert "error = " in done.stdout
-    unused = "'LinearRegressor.optimizer' was never used: it was not called"
+    unused = "'estimators.LinearRegressor.optimizer' was never used: it was not called"
     assert f"run.gin:16: {unused}" in done.stdout
     # Neither TensorFlow's start-up lines nor its deprecation warnings are among the run's own.
     noise = [line for line in done.stderr.splitlines() if "WARNING: All log" not in line]

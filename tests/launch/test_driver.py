@@ -217,6 +217,15 @@ def test_model_dir_of_another_model_is_refused_and_kept(tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-10")
 
 
+def test_global_step_that_stands_still_is_named(tmp_path):
+    def forgetful(features, labels, mode):
+        spec = model_fn(features, labels, mode)
+        return spec._replace(train_op=tf.no_op()) if mode == "train" else spec
+
+    with pytest.raises(ValueError, match="global step still is 0 after 200 calls"):
+        genever.train_and_evaluate(estimator(tmp_path, forgetful), *specs(20))
+
+
 def test_run_config_without_checkpoints_is_refused(tmp_path):
     silent = estimator(tmp_path, save_checkpoints_steps=None, save_checkpoints_secs=None)
     with pytest.raises(ValueError, match="set RunConfig.save_checkpoints_steps"):
