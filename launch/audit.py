@@ -10,10 +10,11 @@ import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any, get_type_hints
 
+import gin
 import typeguard
 
 from . import gin_tables
-from .gin_files import Binding, did_you_mean
+from .gin_files import Binding, did_you_mean, without_gin
 
 # What an Estimator passes itself to the functions that it is given.
 _MODEL_FN = ("features", "labels", "mode", "params", "config")
@@ -39,6 +40,9 @@ _IMPLIED = {
         "eval_spec": ("genever.EvalSpec", {"input_fn": "eval_input_fn"}),
     }
 }
+
+# What checks its arguments when it is made, at no cost and without TensorFlow.
+_CHECK_THEMSELVES = ("genever.CsvReader", "genever.Schema", "genever.TFRecordReader")
 
 # Configurables that make a RunConfig of their own when none is bound.
 _OWN_CONFIG = "config"
@@ -67,6 +71,25 @@ def check(
         *walk.mistakes,
     ]
     return mistakes, _unknown_scopes(bindings)
+
+
+def try_data(entry: str) -> list[str]:
+    """Makes the readers and schemas that the run will make, for they check files and arguments.
+
+    Returns:
+      A line for each that refuses its arguments.
+    """
+    walk = _Walk({}, _Spelling(()))
+    walk.call(entry, [], passed=())
+    lines = []
+    for selector, scopes in dict.fromkeys(walk.calls):
+        if selector in _CHECK_THEMSELVES:
+            with gin.config_scope(list(scopes)):
+                try:
+                    gin_tables.configurable(selector).wrapper()
+                except (ValueError, TypeError, OSError) as error:
+                    lines.append(without_gin(str(error)))
+    return lines
 
 
 def unused(bindings: Sequence[Binding]) -> list[str]:
@@ -136,6 +159,7 @@ class _Walk:
         self.places = places
         self._spelling = spelling
         self.mistakes: list[str] = []
+        self.calls: list[tuple[str, tuple[str, ...]]] = []
         self._done: set[tuple] = set()
 
     def call(self, selector: str, scopes: list[str], passed: Sequence[str], certain=True) -> None:
@@ -151,6 +175,7 @@ class _Walk:
         if step in self._done:
             return
         self._done.add(step)
+        self.calls.append((selector, tuple(scopes)))
         bound = gin_tables.effective(selector, scopes)
         self._shadowed(selector, scopes, passed)
         implied = _IMPLIED.get(selector, {})

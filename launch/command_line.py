@@ -148,9 +148,12 @@ class _Train(_Command):
             with importing_tensorflow():
                 config = self.load(rest)
                 import tensorflow  # noqa: F401 - its start-up lines are held back here
+            from ..input_fns import bad_records
             from .driver import train_and_evaluate
 
             train_and_evaluate(report=report)
+            for source, count in bad_records().items():
+                report.warn(f"{source}: {count} malformed record(s) were skipped")
             for line in config.unused():
                 report.warn(line)
 

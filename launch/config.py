@@ -89,6 +89,7 @@ def load(
     _stop_at(mistakes)
     if not gin.config_is_locked():
         gin.finalize()
+    _stop_at(audit.try_data(entry))
     return Config(tuple(reading.bindings), tuple([*reading.warnings, *warnings]))
 
 

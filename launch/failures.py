@@ -7,7 +7,7 @@ import traceback
 
 from absl import flags
 
-from .gin_files import ConfigError
+from .gin_files import ConfigError, without_gin
 
 _GENEVER = os.path.normpath(os.path.join(os.path.dirname(__file__), os.pardir))
 _LIBRARIES = tuple(
@@ -42,15 +42,5 @@ def sentence(error: BaseException, training_started: bool) -> str | None:
         return None  # the user's own code: they need the trace
     refused_by_genever = bool(frames) and frames[-1].startswith(_GENEVER)
     if refused_by_genever or not training_started:
-        return _without_gin(str(error.args[0] if isinstance(error, KeyError) else error))
+        return without_gin(str(error.args[0] if isinstance(error, KeyError) else error))
     return None
-
-
-def _without_gin(text: str) -> str:
-    """Returns the message with gin's "In call to configurable" lines made into a short tail."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    calls = [line.split("'")[1] for line in lines if line.startswith("In call to configurable")]
-    kept = [line for line in lines if not line.startswith(("In call to", "No values supplied"))]
-    kept = [line for line in kept if not line.startswith(("Gin had values", "Caller supplied"))]
-    first = " ".join(kept[:2]) or "a value is wrong"
-    return f"{first} (in {calls[0]})" if calls and calls[0] not in first else first

@@ -348,3 +348,13 @@ def add_import_paths(paths: Sequence[str]) -> None:
     for folder in reversed([*(os.path.dirname(os.path.abspath(p)) for p in paths), os.getcwd()]):
         if folder not in sys.path:
             sys.path.insert(0, folder)
+
+
+def without_gin(text: str) -> str:
+    """Returns the message with gin's "In call to configurable" lines made into a short tail."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    calls = [line.split("'")[1] for line in lines if line.startswith("In call to configurable")]
+    kept = [line for line in lines if not line.startswith(("In call to", "No values supplied"))]
+    kept = [line for line in kept if not line.startswith(("Gin had values", "Caller supplied"))]
+    first = " ".join(kept[:2]) or "a value is wrong"
+    return f"{first} (in {calls[0]})" if calls and calls[0] not in first else first

@@ -192,6 +192,43 @@ def test_misspelt_scope_is_warned_of(project):
     assert "no reference enters the scope 'evla'; did you mean 'eval'?" in done.stderr
 
 
+CSV = """
+train_and_evaluate.model_fn = @linear_regression
+train_and_evaluate.train_input_fn = @reader_input_fn
+train_and_evaluate.eval_input_fn = @reader_input_fn
+reader_input_fn.reader = @CsvReader()
+reader_input_fn.batch_size = 2
+CsvReader.files = 'points.csv'
+CsvReader.schema = @Schema()
+Schema.features = {'x': {'shape': (1,)}, 'y': {}}
+Schema.label = 'y'
+"""
+
+
+@pytest.fixture
+def points(tmp_path):
+    """A run on a CSV file whose third record is malformed."""
+    (tmp_path / "points.csv").write_text("x_0,y\n1,2\n2,4\nthree,6\n4,8\n")
+    (tmp_path / "points.gin").write_text(CSV)
+    return tmp_path
+
+
+def test_malformed_record_is_named(points):
+    done = genever("train", "--gin_file", "points.gin", "--model_dir", "m", cwd=points, expect=2)
+    assert "points.csv, record 3 (line 4)" in done.stderr and "three" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_malformed_record_is_skipped_and_counted(points):
+    done = genever(
+        *("train", "--gin_file", "points.gin", "--model_dir", "m"),
+        *("--gin_param", "reader_input_fn.max_bad_records = 1"),
+        cwd=points,
+    )
+    assert "evaluation at step 2 (3 examples, " in done.stdout
+    assert "points.csv: 1 malformed record(s) were skipped" in done.stdout
+
+
 LINEAR = ("train", "--gin_file", "linear_regression.gin", "--model_dir", "m")
 
 

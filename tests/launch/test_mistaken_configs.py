@@ -208,6 +208,11 @@ FILES = {
         SOUND.replace("{'shape': (2,)}", "{'shapes': (2,)}"),
         ["shapes", "did you mean 'shape'"],
     ),
+    "files that match nothing": (
+        SOUND.replace("@ArrayReader()", "@CsvReader()")
+        + "CsvReader.files = 'nowhere-*.csv'\nCsvReader.schema = @Schema()",
+        ["CsvReader.files", "nowhere-*.csv"],
+    ),
     "device that does not exist": (
         SOUND
         + "RunConfig.train_distribute = @MirroredStrategy()\n"
