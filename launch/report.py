@@ -101,7 +101,8 @@ class TerminalReport(LogReport):
         if not self._console.is_terminal:
             super().evaluated(name, step, metrics, took)
             return
-        table = Table(title=f"{_title(name)} at step {step} ({took})", title_justify="left")
+        self.say(f"{_title(name)} at step {step} ({took})")
+        table = Table()
         table.add_column("metric")
         table.add_column("value", justify="right")
         for key, value in _ordered(metrics):
