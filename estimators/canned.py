@@ -248,9 +248,7 @@ def DNNLinearCombinedClassifier(
         dnn_feature_columns=dnn_feature_columns,
         dnn_optimizer=dnn_optimizer,
         dnn_hidden_units=dnn_hidden_units,
-        dnn_activation_fn=_activation(
-            "DNNLinearCombinedClassifier.dnn_activation_fn", dnn_activation_fn
-        ),
+        dnn_activation_fn=_activation(dnn_activation_fn),
         dnn_dropout=dnn_dropout,
         n_classes=n_classes,
         weight_column=weight_column,
@@ -311,9 +309,7 @@ def DNNLinearCombinedRegressor(
         dnn_feature_columns=dnn_feature_columns,
         dnn_optimizer=dnn_optimizer,
         dnn_hidden_units=dnn_hidden_units,
-        dnn_activation_fn=_activation(
-            "DNNLinearCombinedRegressor.dnn_activation_fn", dnn_activation_fn
-        ),
+        dnn_activation_fn=_activation(dnn_activation_fn),
         dnn_dropout=dnn_dropout,
         label_dimension=label_dimension,
         weight_column=weight_column,

@@ -1,7 +1,5 @@
 """SavedModels of a run: when they are written, and what they take in."""
 
-import difflib
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -117,46 +115,25 @@ def BestExporter(
         raise ValueError(
             "BestExporter: compare_fn excludes metric and higher_is_better; remove one of them."
         )
-    if compare_fn is None:
-        metric = metric or "loss"
-        if higher_is_better is None:
-            if "loss" not in metric and "error" not in metric:
-                raise ValueError(
-                    f"BestExporter.higher_is_better is missing for the metric {metric!r}; "
-                    "write True or False."
-                )
-            higher_is_better = False
-        compare_fn = _better(metric, higher_is_better)
-    return tf.estimator.BestExporter(
-        name,
-        serving_input_receiver_fn,
-        event_file_pattern,
-        compare_fn,
-        assets_extra,
-        as_text,
-        exports_to_keep,
-    )
+    arguments = {
+        "name": name,
+        "serving_input_receiver_fn": serving_input_receiver_fn,
+        "event_file_pattern": event_file_pattern,
+        "assets_extra": assets_extra,
+        "as_text": as_text,
+        "exports_to_keep": exports_to_keep,
+    }
+    if compare_fn is not None:
+        return tf.estimator.BestExporter(compare_fn=compare_fn, **arguments)
 
-
-def _better(metric: str, higher_is_better: bool) -> Callable[..., bool]:
-    def value(result):
-        if metric not in result:
-            close = difflib.get_close_matches(metric, result, n=1)
-            hint = (
-                f"did you mean {close[0]!r}?"
-                if close
-                else f"there are {', '.join(sorted(result))}."
+    metric = metric or "loss"
+    if higher_is_better is None:
+        if "loss" not in metric and "error" not in metric:
+            raise ValueError(
+                f"BestExporter.higher_is_better is missing for the metric {metric!r}; "
+                "write True or False."
             )
-            raise ValueError(f"BestExporter.metric: no metric {metric!r} was evaluated; {hint}")
-        return float(result[metric])
+        higher_is_better = False
+    from .best_by_metric import BestByMetric
 
-    def compare(best_eval_result, current_eval_result):
-        # The best result so far may come from an event file without the metric.
-        if not best_eval_result or metric not in best_eval_result:
-            return not math.isnan(value(current_eval_result))
-        best, current = value(best_eval_result), value(current_eval_result)
-        if math.isnan(best) or math.isnan(current):
-            return math.isnan(best) and not math.isnan(current)
-        return current > best if higher_is_better else current < best
-
-    return compare
+    return BestByMetric(metric, higher_is_better, **arguments)

@@ -34,7 +34,7 @@ def binary_classification_metrics(
     losses: Any,
     weights: Any = None,
     threshold: float = 0.5,
-    auc_bins: int = 20000,
+    auc_bins: int = 100000,
 ) -> dict[str, Any]:
     """Makes the eval_metric_ops of a binary classifier.
 
@@ -48,7 +48,7 @@ def binary_classification_metrics(
         weights: float32 weight of each example, [batch], or None.
         threshold: probability from which an example is classified as 1.
         auc_bins: bins of equal width into which the probabilities are sorted for the AUC; two
-            examples in one bin count as equal.
+            examples in one bin count as equal. The AUC is 0 where all labels are equal.
     Returns:
         A dict of name to (value, update operation), for `EstimatorSpec.eval_metric_ops`.
     Raises:

@@ -197,7 +197,8 @@ def TPUStrategy(
             return tf.distribute.TPUStrategy(resolver, experimental_device_assignment)
         except (IndexError, ValueError, tf.errors.NotFoundError) as error:
             raise ValueError(
-                f"TPUStrategy: no TPU answers at {resolver.master()!r}: {error}"
+                f"TPUStrategy: no TPU answers at {resolver.master()!r}; check the name that "
+                "tpu_cluster_resolver gives."
             ) from error
 
     carry_gin_scope()
