@@ -14,6 +14,9 @@ def run_python(tmp_path):
         file = tmp_path / "program.py"
         file.write_text(textwrap.dedent(program))
         inherited = {k: v for k, v in os.environ.items() if k != "TF_USE_LEGACY_KERAS"}
+        if "PYTHONPATH" in environment:
+            folders = (environment["PYTHONPATH"], os.environ.get("PYTHONPATH", ""))
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
         return subprocess.run(
             [sys.executable, str(file)],
             cwd=tmp_path,
