@@ -30,14 +30,14 @@ bench: $(VENV)/.installed
 
 $(VENV)/.installed: setup.py
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install -qq --upgrade pip
+	$(BIN)/python -m pip install -qq --editable '.[test]'
 	touch $@
 
 .venv-tf215/.installed: setup.py
 	$$(for p in $(PYTHON) python3.11 python3.10; do $$p -c 'import sys; sys.exit(sys.version_info >= (3, 12))' 2>/dev/null && echo $$p && break; done) -m venv .venv-tf215
-	.venv-tf215/bin/python -m pip install --quiet --upgrade pip
-	.venv-tf215/bin/python -m pip install --quiet 'tensorflow==2.15.1' --editable '.[test]'
+	.venv-tf215/bin/python -m pip install -qq --upgrade pip
+	.venv-tf215/bin/python -m pip install -qq 'tensorflow==2.15.1' --editable '.[test]'
 	touch $@
 
 clean:

@@ -154,8 +154,9 @@ class _Train(_Command):
             train_and_evaluate(report=report)
             for source, count in bad_records().items():
                 report.warn(f"{source}: {count} malformed record(s) were skipped")
-            for line in config.unused():
-                report.warn(line)
+            if report.training_started:  # a finished run calls only what evaluates it
+                for line in config.unused():
+                    report.warn(line)
 
         return _guarded(train, lambda: report.training_started)
 
