@@ -40,9 +40,12 @@ def Estimator(
             "without parentheses."
         )
     carry_gin_scope()
+    # Under a strategy TensorFlow would rewrite model_fn with AutoGraph, on one device it does not;
+    # left alone it is the same function everywhere, and its errors keep their words.
+    shown = tf.autograph.experimental.do_not_convert(expose_arguments(model_fn, MODEL_FN_ARGUMENTS))
     config = RunConfig() if config is None else _with_device_session(config)
     return tf.estimator.Estimator(
-        model_fn=expose_arguments(model_fn, MODEL_FN_ARGUMENTS),
+        model_fn=shown,
         model_dir=model_dir,
         config=config,
         params=None if params is None else dict(params),

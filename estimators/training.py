@@ -114,12 +114,18 @@ def _clip(groups: list, norm: float) -> list:
     if replicas > 1:
         # The norm of the batch is that of the sum; every replica then hands in its equal part.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-        total = tf.distribute.get_replica_context().all_reduce(
-            tf.distribute.ReduceOp.SUM, gradients
-        )
+        total = tf.distribute.get_replica_context().merge_call(_sum_over_replicas, gradients)
         gradients, _ = tf.clip_by_global_norm(total, norm)
         gradients = [gradient / replicas for gradient in gradients]
     else:
         gradients, _ = tf.clip_by_global_norm(gradients, norm)
     remaining = iter(gradients)
     return [(opt, [(next(remaining), v) for _, v in pairs]) for opt, pairs in groups]
+
+
+def _sum_over_replicas(strategy: Any, *gradients: Any) -> list:
+    import tensorflow as tf
+
+    # ReplicaContext.all_reduce wraps this in a custom gradient, which loses mirrored variables.
+    pairs = [(gradient, gradient) for gradient in gradients]
+    return strategy.extended.batch_reduce_to(tf.distribute.ReduceOp.SUM, pairs)

@@ -76,7 +76,8 @@ print(merged.device_count["CPU"], merged.allow_soft_placement, merged.inter_op_p
 more = RunConfig(train_distribute=strategy, session_config=ConfigProto(device_count={"CPU": 4}))
 print(more.session_config.device_count["CPU"])
 plain = tf.estimator.RunConfig(train_distribute=strategy)
-print(Estimator(lambda features, mode: None, config=plain).config.session_config.device_count["CPU"])
+fixed = Estimator(lambda features, mode: None, config=plain).config.session_config
+print(fixed.device_count["CPU"])
 try:
     RunConfig(train_distribute=strategy, session_config=ConfigProto(device_count={"CPU": 2}))
 except ValueError as error:

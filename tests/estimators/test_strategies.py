@@ -51,8 +51,8 @@ def test_multi_worker_alone_is_one_replica(run_program):
     assert run_program("""
 import gin
 from genever.estimators import CommunicationOptions, MultiWorkerMirroredStrategy
-gin.bind_parameter("MultiWorkerMirroredStrategy.communication_options", CommunicationOptions())
-gin.bind_parameter("CommunicationOptions.implementation", "RING")
+gin.parse_config("MultiWorkerMirroredStrategy.communication_options = @CommunicationOptions()")
+gin.parse_config("CommunicationOptions.implementation = 'RING'")
 import tensorflow as tf
 strategy = MultiWorkerMirroredStrategy()
 print(isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy))

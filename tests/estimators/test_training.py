@@ -16,8 +16,7 @@ def one_step(model, **arguments):
         train_op = create_train_op(loss, **arguments)
         session.run(tf.compat.v1.global_variables_initializer())
         session.run(train_op)
-        values = {v.op.name: session.run(v) for v in tf.compat.v1.global_variables()}
-        return values
+        return {v.op.name: session.run(v) for v in tf.compat.v1.global_variables()}
 
 
 def two_vectors(tf):
