@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run(argv: list[str]) -> int:
     """Runs `argv` ([program, command, flags…]) and returns the exit code."""
-    commands = {"train": _Train(), "check": _Check()}
+    commands = {"train": _Train(), "check": _Check(), "lint": _Lint()}
     if len(argv) < 2 or argv[1] in ("help", "-h", "--help", "--helpfull"):
         rows = (f"  {name:<8} {command.summary}" for name, command in commands.items())
         print(_USAGE.format(commands="\n".join(rows)), end="")
@@ -190,6 +190,28 @@ class _Check(_Command):
             print("the config is sound; nothing was started")
 
         return _guarded(check, lambda: False)
+
+
+class _Lint(_Command):
+    summary = "list what breaks in a project's source, on which version, and the cure"
+
+    def __init__(self):
+        from .lint_flags import define
+
+        self.flags = define()
+        self.paths: list[str] = []
+
+    def parse(self, argv: list[str]) -> list[str] | None:
+        self.paths = self.flags([argv[0], *argv[2:]])[1:]
+        return [] if not self.flags["help"].value else super().parse([*argv[:2], "--help"])
+
+    def run(self, rest: list[str]) -> int:
+        from .lint_flags import run
+
+        try:
+            return run(self.flags, self.paths)
+        except ValueError as error:
+            return _mistake(str(error))
 
 
 def _guarded(work: Callable[[], None], started: Callable[[], bool]) -> int:
