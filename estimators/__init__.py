@@ -74,6 +74,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "TPUStrategy",
         ],
         "training": ["create_train_op"],
+        "warm_start": ["WarmStartSettings"],
         "wide_deep_model": ["wide_deep"],
     },
 )

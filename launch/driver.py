@@ -143,6 +143,7 @@ class _LocalRun:
     def _train(self) -> str | None:
         """Trains and returns why it ended; None where the run was finished before."""
         from .hooks import ConfigSummaryHook, EndHook, OwnModelHook, ProgressHook, SaveListener
+        from .variable_origins import OriginHook
 
         spec, config = self._train_spec, self._estimator.config
         if spec.max_steps is not None and (self._first_step or 0) >= spec.max_steps:
@@ -164,6 +165,8 @@ class _LocalRun:
             end,
             ProgressHook(self._report, spec.max_steps),
         ]
+        if self._first_step is None:
+            hooks.append(OriginHook(self._report))
         if gin.config_str().strip():
             hooks.append(ConfigSummaryHook(self._estimator.model_dir))
         try:
