@@ -131,7 +131,7 @@ def _named_slot(name: str, shapes: Mapping[str, Sequence[int]]) -> tuple[str, st
     return None
 
 
-def table(prefix: str, found: Iterable[Entry]):
+def table(found: Iterable[Entry]):
     """Returns the entries as a table to print: variables first, each with its slots below it."""
     from rich.table import Table
 
@@ -139,7 +139,7 @@ def table(prefix: str, found: Iterable[Entry]):
     slots: dict[str, list[Entry]] = {}
     for entry in found:
         slots.setdefault(entry.slot_of, []).append(entry)
-    shown = Table(title=prefix, title_justify="left", caption=_sum(found), caption_justify="left")
+    shown = Table()
     for column in ("variable", "shape", "dtype"):
         shown.add_column(column, overflow="fold")
     shown.add_column("bytes", justify="right")
@@ -164,3 +164,26 @@ def _sum(found: Sequence[Entry]) -> str:
         f"{len(own)} variables, {sum(e.size or 0 for e in own):,} bytes; "
         f"{len(rest)} of optimizers, {sum(e.size or 0 for e in rest):,} bytes"
     )
+
+
+def show(checkpoint: str, form: str) -> None:
+    """Prints what a checkpoint holds.
+
+    Args:
+      checkpoint: as for `entries`.
+      form: "table" or "json".
+    """
+    prefix, found = entries(checkpoint)
+    if form == "json":
+        import json
+
+        rows = [dataclasses.asdict(entry) for entry in found]
+        print(json.dumps({"checkpoint": prefix, "entries": rows}, indent=1))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(prefix, markup=False, soft_wrap=True)
+    # A file has no width: a name that is cut or folded could not be found again.
+    console.print(table(found), width=None if console.is_terminal else 240)
+    console.print(_sum(found))

@@ -85,7 +85,8 @@ def run_script(path: str, arguments: Sequence[str], world: World) -> None:
     Raises:
       NoProgramError: there is nothing to run.
     """
-    absolute = os.path.abspath(path)
+    # As python names it in tracebacks: with "./" and "..".
+    absolute = os.path.join(os.getcwd(), path)
     if pkgutil.get_importer(absolute) is not None:
         find, folder = _find_in_folder, absolute
     elif os.path.isfile(absolute):

@@ -22,9 +22,10 @@ from . import (
     versions,
 )
 from .replica_threads import carry_into_replica_threads
-from .versions import SUPPORTED_TENSORFLOW, tensorflow_version
+from .versions import MATRIX, SUPPORTED_TENSORFLOW, tensorflow_version
 
 __all__ = [
+    "MATRIX",
     "SUPPORTED_TENSORFLOW",
     "carry_into_replica_threads",
     "install",

@@ -3,8 +3,30 @@
 import importlib.metadata
 import re
 import warnings
+from typing import NamedTuple
 
-SUPPORTED_TENSORFLOW = ("2.15", "2.16", "2.17", "2.18", "2.19", "2.20", "2.21")
+
+class Supported(NamedTuple):
+    """A TensorFlow that the bridge is tested with; texts for a reader."""
+
+    tensorflow: str
+    python: str
+    estimator: str
+    keras: str
+    note: str = ""
+
+
+_SEED = "no tf.keras.utils.set_random_seed on 3.12"
+MATRIX = (
+    Supported("2.15", "3.10 - 3.11", "TensorFlow's own", "TensorFlow's own"),
+    Supported("2.16", "3.10 - 3.12", "bridged", "tf_keras", _SEED),
+    Supported("2.17", "3.10 - 3.12", "bridged", "tf_keras", _SEED),
+    Supported("2.18", "3.10 - 3.12", "bridged", "tf_keras", _SEED),
+    Supported("2.19", "3.10 - 3.12", "bridged", "tf_keras"),
+    Supported("2.20", "3.10 - 3.13", "bridged", "tf_keras", "protobuf 7 is bridged too"),
+    Supported("2.21", "3.10 - 3.13", "bridged", "tf_keras"),
+)
+SUPPORTED_TENSORFLOW = tuple(row.tensorflow for row in MATRIX)
 OLDEST, NEWEST = (2, 15), (2, 21)
 FIRST_WITHOUT_ESTIMATOR = (2, 16)
 

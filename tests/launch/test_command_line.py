@@ -1,5 +1,6 @@
 """`genever train` and `genever check` as processes: what a user sees, and what stays behind."""
 
+import json
 import os
 import subprocess
 import sys
@@ -267,3 +268,29 @@ def text_tags(model_dir):
                 if value.metadata.plugin_data.plugin_name == "text":
                     tags.add(value.tag)
     return tags
+
+
+def test_inspect_lists_a_trained_checkpoint(tmp_path):
+    genever(*LINEAR, "--gin_param", "TrainSpec.max_steps = 5", cwd=tmp_path)
+    table = genever("inspect", "m", cwd=tmp_path).stdout
+    assert "m/model.ckpt-5" in table and "3 variables, 20 bytes" in table
+    listed = json.loads(genever("inspect", "m", "--format", "json", cwd=tmp_path).stdout)
+    assert [entry["name"] for entry in listed["entries"]] == [
+        "global_step",
+        "linear/bias",
+        "linear/weights",
+    ]
+    missing = genever("inspect", "m/model.ckpt-7", cwd=tmp_path, expect=2)
+    assert "there are model.ckpt-0, model.ckpt-5" in missing.stderr
+
+
+def test_versions_are_shown_with_the_installed_one_marked(tmp_path):
+    shown = genever("check", "--versions", cwd=tmp_path).stdout
+    minor = ".".join(tf.__version__.split(".")[:2])
+    assert f"tensorflow {tf.__version__}" in shown and f"{minor} *" in shown
+    assert all(f"2.{n}" in shown for n in range(15, 22))
+
+
+def test_help_lists_a_commands_own_flags(tmp_path):
+    shown = genever("train", "--help", cwd=tmp_path).stdout
+    assert "--gin_file\n" in shown and "--gin_bindings\n" in shown and "undefok" not in shown

@@ -1,0 +1,184 @@
+"""The commands of the command line; each imports what it needs when it is run."""
+
+from collections.abc import Sequence
+
+from absl import flags
+
+from .command import DONE, Command, ConfigCommand, guarded, say_mistake
+
+
+class Train(ConfigCommand):
+    summary = "train, evaluate and export as the gin files say"
+
+    def run(self, rest: list[str]) -> int:
+        from .quiet import importing_tensorflow, less_from_tensorflow
+        from .report import TerminalReport
+
+        less_from_tensorflow()
+        report = TerminalReport()
+
+        def train() -> None:
+            with importing_tensorflow():
+                config = self.load(rest)
+                import tensorflow  # noqa: F401 - its start-up lines are held back here
+            from ..input_fns import bad_records
+            from .driver import train_and_evaluate
+
+            train_and_evaluate(report=report)
+            for source, count in bad_records().items():
+                report.warn(f"{source}: {count} malformed record(s) were skipped")
+            if report.training_started:  # a finished run calls only what evaluates it
+                for line in config.unused():
+                    report.warn(line)
+
+        return guarded(train, lambda: report.training_started)
+
+
+class Check(ConfigCommand):
+    summary = "parse and audit the gin files, print the resolved run, start nothing"
+
+    def __init__(self):
+        super().__init__()
+        flags.DEFINE_bool(
+            "names", False, "Lists the names that a gin file can use.", flag_values=self.flags
+        )
+        flags.DEFINE_bool(
+            "versions",
+            False,
+            "Shows what is installed and with which versions Genever is tested.",
+            flag_values=self.flags,
+        )
+
+    def run(self, rest: list[str]) -> int:
+        from .quiet import importing_tensorflow, less_from_tensorflow
+
+        less_from_tensorflow()
+        return guarded(lambda: self._check(rest, importing_tensorflow), lambda: False)
+
+    def _check(self, rest: list[str], importing_tensorflow) -> None:
+        from .config import register, resolved
+        from .gin_tables import names
+
+        if self.flags.versions:
+            from .versions import show
+
+            show()
+        if self.flags.names:
+            register()
+            print("\n".join(sorted(n for n in names() if not n.startswith("gin."))))
+        if (self.flags.versions or self.flags.names) and not self.flags.gin_file:
+            return
+        with importing_tensorflow():
+            self.load(rest)
+        for name, value in resolved():
+            print(f"{name} = {value}")
+        print("the config is sound; nothing was started")
+
+
+class Run(Command):
+    summary = "run a Python program unchanged, with tf.estimator on every TensorFlow"
+    arguments = "SCRIPT [args] | -m MODULE [args]"
+    ends_as_python_does = True
+
+    def __init__(self):
+        super().__init__()
+        flags.DEFINE_bool(
+            "tf1",
+            False,
+            "`import tensorflow` in the program means TensorFlow 1, with tf.contrib.",
+            flag_values=self.flags,
+        )
+        flags.DEFINE_multi_string(
+            "tf1_package",
+            [],
+            "With --tf1: an installed package that is TF1 code too.",
+            flag_values=self.flags,
+        )
+        flags.DEFINE_bool(
+            "driver",
+            True,
+            "tf.estimator.train_and_evaluate in the program is Genever's.",
+            flag_values=self.flags,
+        )
+
+    def parse(self, argv: list[str]) -> list[str] | None:
+        """Parses the flags before the program; returns the program and its arguments."""
+        at = 2
+        while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-m", "--"):
+            at += 2 if argv[at].lstrip("-") == "tf1_package" else 1
+        if super().parse(argv[:at]) is None:
+            return None
+        program = argv[at + 1 :] if argv[at : at + 1] == ["--"] else argv[at:]
+        if len(program) < 1 + (program[:1] == ["-m"]):
+            raise flags.Error("'run' needs a program: SCRIPT [args] or -m MODULE [args]")
+        return program
+
+    def run(self, rest: list[str]) -> int:
+        from ..estimators.compat.contrib import NotInTF1Error
+        from . import legacy
+
+        packages = self.flags.tf1_package
+        if packages and not self.flags.tf1:
+            return say_mistake("--tf1_package has a meaning only with --tf1")
+        if rest[0] == "-m":
+            packages = [*packages, rest[1].partition(".")[0]]
+        world = legacy.World(self.flags.tf1, self.flags.driver, tuple(packages))
+        try:
+            if rest[0] == "-m":
+                legacy.run_module(rest[1], rest[2:], world)
+            else:
+                legacy.run_script(rest[0], rest[1:], world)
+        except legacy.NoProgramError as error:
+            return say_mistake(str(error))
+        except NotInTF1Error as error:
+            return say_mistake(f"{legacy.place(error)}{error}")
+        return DONE
+
+
+class Lint(Command):
+    summary = "list what breaks in a project's source, on which version, and the cure"
+    arguments = "PATH..."
+
+    def __init__(self):
+        from .lint_flags import define
+
+        super().__init__(define())
+
+    def run(self, rest: list[str]) -> int:
+        from .lint_flags import run
+
+        try:
+            return run(self.flags, rest)
+        except ValueError as error:
+            return say_mistake(str(error))
+
+
+class Inspect(Command):
+    summary = "list what a checkpoint holds, and whose slots an optimizer's values are"
+    arguments = "CHECKPOINT | MODEL_DIR | SAVED_MODEL"
+
+    def __init__(self):
+        super().__init__()
+        flags.DEFINE_enum(
+            "format", "table", ["table", "json"], "How to print it.", flag_values=self.flags
+        )
+
+    def parse(self, argv: Sequence[str]) -> list[str] | None:
+        rest = super().parse(argv)
+        if rest is not None and len(rest) != 1:
+            raise flags.Error("'inspect' needs one checkpoint, model_dir or SavedModel")
+        return rest
+
+    def run(self, rest: list[str]) -> int:
+        from .quiet import importing_tensorflow, less_from_tensorflow
+
+        less_from_tensorflow()
+
+        def show() -> None:
+            from .inspect_checkpoint import show
+
+            with importing_tensorflow():
+                import tensorflow  # noqa: F401 - its start-up lines are held back here
+            show(rest[0], self.flags.format)
+
+        return guarded(show, lambda: False)
