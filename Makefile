@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+NO_DEPS := tests/clients/without_dependencies.txt
 
 .PHONY: train test test-all test-tf215 lint format bench clean
 
@@ -28,16 +29,18 @@ format: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/flights_auc.py
 
-$(VENV)/.installed: setup.py
+$(VENV)/.installed: setup.py $(NO_DEPS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --upgrade pip
 	$(BIN)/python -m pip install -qq --editable '.[test]'
+	$(BIN)/python -m pip install -qq --no-deps --requirement $(NO_DEPS)
 	touch $@
 
-.venv-tf215/.installed: setup.py
+.venv-tf215/.installed: setup.py $(NO_DEPS)
 	$$(for p in $(PYTHON) python3.11 python3.10; do $$p -c 'import sys; sys.exit(sys.version_info >= (3, 12))' 2>/dev/null && echo $$p && break; done) -m venv .venv-tf215
 	.venv-tf215/bin/python -m pip install -qq --upgrade pip
 	.venv-tf215/bin/python -m pip install -qq 'tensorflow==2.15.1' --editable '.[test]'
+	.venv-tf215/bin/python -m pip install -qq --no-deps --requirement $(NO_DEPS)
 	touch $@
 
 clean:

