@@ -141,7 +141,7 @@ def lint(paths: Sequence[str], target: Target | None = None) -> Report:
         findings += judge.findings(
             source.path,
             [use for use in source.uses if use.name.partition(".")[0] not in own],
-            Facts(first_lines, project, source.keywords),
+            Facts(first_lines, project, source.words),
         )
     return Report(_with_conflicts(findings, sources), len(paths))
 
@@ -164,13 +164,16 @@ class _Judge:
         self.loose = self._table.loose
 
     def is_broken(self, use: Use) -> bool:
-        """Whether the use fails where neither Genever nor --tf1 helps, as far as the name tells."""
+        """Whether the use fails where Genever alone does not help, as far as it tells by itself."""
         known = self._verdicts.get(use.name)
         if known is None:
-            rule = next((rule for rule in self._rules(use.name) if rule.when is None), None)
+            rules = self._rules(use.name)
+            # Who asks whether an object has a method expects that some have not.
+            sure = (r for r in rules if r.when is None or use.name.startswith(METHOD))
+            rule = next(sure, None)
             known = rule is not None and rule.verdict in (Verdict.TF1, Verdict.CHANGE)
             self._verdicts[use.name] = known
-        return known
+        return known or self._other_arguments(use) is not None
 
     def findings(self, path: str, uses: Iterable[Use], facts: Facts) -> Iterator[Finding]:
         once: set[int] = set()
@@ -279,6 +282,8 @@ def _with_conflicts(findings: list[Finding], sources) -> list[Finding]:
 
 
 def _shown(name: str, rule: Rule) -> str:
+    if ".flags.FLAGS." in name:
+        name = name[: name.index(".flags.FLAGS.") + len(".flags.FLAGS")]
     if rule.once and "{" not in rule.names:
         name = rule.names.removesuffix(".*")
     if name.startswith(METHOD):

@@ -9,7 +9,7 @@ import ast
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 # What is not reached through an import: a builtin, and a method of an object of unknown type.
 BUILTIN, METHOD = "builtins.", "?."
@@ -17,7 +17,7 @@ BUILTIN, METHOD = "builtins.", "?."
 DIMENSION_VALUE = METHOD + "shape[].value"
 
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError"}
-_NAME_ERRORS = {"AttributeError", "NameError"}
+_NAME_ERRORS = {"AttributeError", "NameError", "TypeError"}
 _VERSIONS = {"__version__", "VERSION", "version", "major"}
 _COMPARE = {
     ast.Lt: operator.lt,
@@ -27,6 +27,7 @@ _COMPARE = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NAMING = (
     ast.FunctionDef,
@@ -73,8 +74,21 @@ def canonical(path: str) -> str:
     return ".".join([world, *parts])
 
 
-def uses(tree: ast.Module, broken: Callable[[Use], bool], loose: Collection[str] = ()) -> list[Use]:
-    """Lists the names that a module uses, in the order of their lines.
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What a module uses.
+
+    Attributes:
+      uses: the names, in the order of their lines.
+      words: the keywords that its calls use, and its string constants.
+    """
+
+    uses: list[Use]
+    words: frozenset[str]
+
+
+def read(tree: ast.Module, broken: Callable[[Use], bool], loose: Collection[str] = ()) -> Reading:
+    """Reads a module.
 
     Args:
       tree: the parsed module.
@@ -84,7 +98,7 @@ def uses(tree: ast.Module, broken: Callable[[Use], bool], loose: Collection[str]
     """
     reader = _Reader(broken, frozenset(loose))
     reader.read(tree)
-    return sorted(reader.alive(), key=lambda use: use.line)
+    return Reading(sorted(reader.alive(), key=lambda use: use.line), frozenset(reader.words))
 
 
 class _Scope(dict):
@@ -100,6 +114,7 @@ class _Reader(ast.NodeVisitor):
         # Each use with the ways that lead to it: (choice, 0 or 1).
         self._found: list[tuple[Use, tuple[tuple[int, int], ...]]] = []
         self._ways: tuple[tuple[int, int], ...] = ()
+        self.words: set[str] = set()
         # For each choice, whether its second way does anything.
         self._choices: list[bool] = []
         self._broken = broken
@@ -305,6 +320,16 @@ class _Reader(ast.NodeVisitor):
             self._visit_all(node.orelse)
             self._branches -= 1
 
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        chosen = self._known(node.test)
+        if chosen is not None:
+            self.visit(node.body if chosen else node.orelse)
+        elif self._asks_for_version(node.test):
+            self._alternatives([node.body], [node.orelse])
+        else:
+            self._visit_all([node.body, node.orelse])
+
     def visit_Try(self, node) -> None:
         self._visit_all(handler.type for handler in node.handlers if handler.type)
         caught = {name for handler in node.handlers for name in _caught(handler)}
@@ -364,9 +389,9 @@ class _Reader(ast.NodeVisitor):
         if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and len(test.args) == 2:
             owner, attribute = test.args
             root = self._path(owner)
-            if test.func.id == "hasattr" and root and isinstance(attribute, ast.Constant):
-                gone = self._broken(Use(canonical(f"{root}.{attribute.value}"), test.lineno))
-                return False if gone else None
+            if test.func.id == "hasattr" and isinstance(attribute, ast.Constant):
+                name = canonical(f"{root}.{attribute.value}") if root else f"?.{attribute.value}"
+                return False if self._broken(Use(name, test.lineno)) else None
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             return self._python_version(test)
         return None
@@ -442,8 +467,42 @@ class _Reader(ast.NodeVisitor):
         elif not bound and not self._star and BUILTIN + node.id in self._loose:
             self._use(BUILTIN + node.id, node)
 
-    def _visit_all(self, nodes) -> None:
-        for node in nodes:
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg:
+            self.words.add(node.arg)
+        self.visit(node.value)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):
+            self.words.add(node.value)
+
+    def generic_visit(self, node: ast.AST) -> None:
+        # As the inherited one, but several times faster.
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                if value and isinstance(value[0], ast.stmt):
+                    self._visit_all(value)
+                else:
+                    for item in value:
+                        if isinstance(item, ast.AST):
+                            self.visit(item)
+            elif isinstance(value, ast.AST):
+                self.visit(value)
+
+    def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
+        nodes = list(nodes)
+        for number, node in enumerate(nodes):
+            if (
+                isinstance(node, ast.If)
+                and not node.orelse
+                and isinstance(node.body[-1], _ENDS)
+                and self._asks_for_version(node.test)
+            ):
+                # What follows is the other way.
+                self.visit(node.test)
+                self._alternatives(node.body, nodes[number + 1 :])
+                return
             self.visit(node)
 
 
@@ -453,13 +512,22 @@ def _refill(scope: dict, bindings: dict) -> None:
 
 
 def _own_nodes(body: list[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of a body, without what is inside the functions and classes that it defines."""
+    """The statements of a body and what they bind, without the functions and classes in it."""
     waiting = list(body)
     while waiting:
         node = waiting.pop()
         yield node
-        if not isinstance(node, (*_FUNCTIONS, ast.ClassDef, *_COMPREHENSIONS)):
-            waiting.extend(ast.iter_child_nodes(node))
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            continue
+        for field in node._fields:
+            value = getattr(node, field, None)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, ast.expr):
+                    # Only a target binds; what a walrus binds is bound when it is visited.
+                    if isinstance(getattr(child, "ctx", None), (ast.Store, ast.Del)):
+                        waiting.append(child)
+                elif isinstance(child, ast.AST):
+                    waiting.append(child)
 
 
 def _caught(handler: ast.ExceptHandler) -> Iterator[str]:

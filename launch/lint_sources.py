@@ -11,7 +11,8 @@ import tokenize
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from .lint_names import Use, canonical, uses
+from . import lint_names
+from .lint_names import Use, canonical
 
 SUFFIXES = (".py", ".gin", ".ipynb")
 _SKIPPED = {"build", "dist", "node_modules", "venv", "env", "site-packages", "__pycache__"}
@@ -34,13 +35,13 @@ class Source:
     Attributes:
       path: the file's path, for a cell with its number, as in "a.ipynb#cell2".
       uses: the names in it.
-      keywords: the keywords that its calls use, and its string constants.
+      words: the keywords that its calls use, and its string constants.
       unreadable: why it could not be read, and the line where; None if it could.
     """
 
     path: str
     uses: list[Use] = dataclasses.field(default_factory=list)
-    keywords: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
     unreadable: tuple[int, str] | None = None
 
 
@@ -79,7 +80,7 @@ def _walk(folder: str) -> Iterator[str]:
 
 
 def read(path: str, broken: Callable[[Use], bool], loose: Collection[str]) -> Iterator[Source]:
-    """Reads one file; arguments as for `lint_names.uses`. A damaged file is a Source too."""
+    """Reads one file; arguments as for `lint_names.read`. A damaged file is a Source too."""
     try:
         with open(path, "rb") as file:
             content = file.read()
@@ -99,18 +100,12 @@ def _python(path: str, code: bytes | str, broken, loose) -> Source:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(code)
-        found = uses(tree, broken, loose)
+        reading = lint_names.read(tree, broken, loose)
     except SyntaxError as error:
         return Source(path, unreadable=(error.lineno or 1, _why(error, code)))
     except (ValueError, RecursionError, MemoryError) as error:
         return Source(path, unreadable=(1, f"Python cannot read it ({error})"))
-    keywords = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg:
-            keywords.add(node.arg)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            keywords.add(node.value)
-    return Source(path, found, frozenset(keywords))
+    return Source(path, reading.uses, reading.words)
 
 
 def _why(error: SyntaxError, code: bytes | str) -> str:
@@ -152,7 +147,7 @@ def _notebook(path: str, content: bytes, broken, loose) -> Iterator[Source]:
         where, line = place(use.line)
         by_cell.setdefault(where, []).append(dataclasses.replace(use, line=line))
     for where, found in by_cell.items():
-        yield Source(where, found, whole.keywords)
+        yield Source(where, found, whole.words)
 
 
 def _without_magic(line: str) -> str:

@@ -350,6 +350,21 @@ NOT_FOUND = {
             Session = tf.Session
         else:
             Session = tf.compat.v1.Session
+        def placeholder(shape, table):
+            items = table.iteritems() if hasattr(table, "iteritems") else table.items()
+            if tf.__version__ >= "2":
+                return tf.compat.v1.placeholder(tf.float32, shape)
+            return tf.placeholder(tf.float32, shape)
+        def softmax(x):
+            try:
+                return tf.nn.softmax(x, dim=1)
+            except TypeError:
+                return tf.nn.softmax(x, axis=1)
+        def iterator(dataset):
+            try:
+                return dataset.make_one_shot_iterator()
+            except AttributeError:
+                return tf.compat.v1.data.make_one_shot_iterator(dataset)
         """,
     "the best of several branches": """\
         import tensorflow as tf
@@ -382,7 +397,7 @@ def test_a_condition_is_asked_of_the_whole_project(findings):
     strategy = "import tensorflow as tf\ns = tf.distribute.ParameterServerStrategy(r)\n"
     use = "import tensorflow as tf\ntf.estimator.Estimator(f)\n"
     assert findings(strategy, estimators=use) == [
-        (2, "tf.distribute.ParameterServerStrategy", CHANGE)
+        (2, "tf.distribute.ParameterServerStrategy", CHECK)
     ]
 
 

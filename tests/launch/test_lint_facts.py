@@ -9,7 +9,8 @@ import sys
 import numpy
 import pytest
 import tensorflow as tf
-from genever.launch import lint_rules, tf1_names
+from genever.estimators.compat import contrib, contrib_table
+from genever.launch import lint_contrib, lint_rules, tf1_names
 from genever.launch.lint_rules import RULES, Rule, Verdict, version
 
 pytestmark = pytest.mark.core
@@ -179,6 +180,19 @@ def test_the_file_of_names_is_that_of_the_installed_tensorflow():
     if TENSORFLOW >= (2, 21):
         with open(tf1_names.FILE, encoding="utf-8") as file:
             assert tf1_names.generate() == file.read()
+
+
+@pytest.mark.parametrize("part", [*contrib_table.MODULES, "nosuchthing"])
+def test_what_is_said_of_contrib_is_what_tf1_programs_find(part):
+    try:
+        there = bool(contrib.follow([part]))
+    except contrib.NotInTF1Error:
+        there = False
+    assert lint_contrib.advice(f"tf.contrib.{part}")[0] is there
+    for name, place in contrib_table.MODULES.get(part, contrib_table.Module()).names.items():
+        living, cure = lint_contrib.advice(f"tf.contrib.{part}.{name}")
+        assert living is (" " not in place)
+        assert living or place in cure
 
 
 def test_what_only_objects_of_tf1_have():
