@@ -42,6 +42,8 @@ setup(
             "configs/*.gin",
             "configs/*/*.gin",
             "launch/child_processes/sitecustomize.py",
+            "launch/gone_modules.txt",
+            "launch/tf1_names.txt",
         ]
     },
     install_requires=INSTALL,

@@ -1,5 +1,7 @@
 """The flags of `genever lint`, and its run."""
 
+import os
+import sys
 from collections.abc import Sequence
 
 from absl import flags
@@ -54,5 +56,9 @@ def run(values: flags.FlagValues, paths: Sequence[str]) -> int:
         raise ValueError("lint needs a file or a folder of your project: `genever lint PATH...`")
     target = Target(*(version(v) if v else None for v in (values.tensorflow, values.python)))
     report = lint(paths, target)
-    print(report.json() if values.format == "json" else report.text())
+    try:
+        print(report.json() if values.format == "json" else report.text(), flush=True)
+    except BrokenPipeError:
+        # Who reads only the head of it has seen enough; Python would complain again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return TO_CHANGE if report.count()[Verdict.CHANGE] else NOTHING_TO_CHANGE

@@ -686,6 +686,15 @@ def test_a_mistake_is_a_sentence_and_exit_code_2(project, arguments, sentence):
     assert "Traceback" not in ended.stderr
 
 
+def test_a_reader_of_the_first_line_alone_sees_no_trace(project):
+    (project / "long.py").write_text("import tensorflow as tf\n" + "tf.Session(a)\n" * 50_000)
+    command = f"'{sys.executable}' -m genever lint --format=json . | head -1"
+    ended = subprocess.run(
+        ["bash", "-c", command], cwd=project, capture_output=True, text=True, timeout=120
+    )
+    assert (ended.stdout, ended.stderr) == ("{\n", "")
+
+
 def test_the_same_name_is_one_line_with_its_other_lines(tmp_path):
     path = tmp_path / "a.py"
     path.write_text("import tensorflow as tf\n" + "tf.Session()\n" * 12)
