@@ -162,14 +162,16 @@ def follow(names: list[str]) -> Any:
     for name in names:
         below_sources = below_sources or name == "python"
         try:
-            found = getattr(found, name)
+            value = getattr(found, name)
         except NotInTF1AttributeError as error:
-            # A file among the sources of a module: its names are the module's own.
-            if below_sources and isinstance(found, Contrib):
-                continue
-            raise NotInTF1ImportError(str(error)) from None
+            if not below_sources:
+                raise NotInTF1ImportError(str(error)) from None
+            value = None
         except AttributeError:
-            found = importlib.import_module(f"{found.__name__}.{name}")
+            value = importlib.import_module(f"{found.__name__}.{name}")
+        # A file among the sources of a module has no place of its own: its names are the module's.
+        if isinstance(value, types.ModuleType) or not below_sources:
+            found = value
     return found
 
 

@@ -13,6 +13,10 @@ _SLIM = ("tf_slim",)
 _TFP = "install tensorflow-probability and use "
 _IO = "install tensorflow-io and use "
 _TREES = "install ydf (YDF trains decision forests and exports SavedModels)"
+_HEAD = (
+    "write tf.compat.v2.estimator.{} and give it to an Estimator of tf.compat.v2.estimator, whose "
+    "optimizers are those of tf.keras"
+)
 _OWN_COPY = (
     "it lived on in tensorflow-addons, which is no longer developed: copy {} of its last release "
     "(0.23, Apache 2.0) into your project{}"
@@ -189,13 +193,13 @@ MODULES: Mapping[str, Module] = {
                 "tensorflow_estimator.python.estimator.canned.saved_model_estimator."
                 "SavedModelEstimator"
             ),
-            "binary_classification_head": "write tf.estimator.BinaryClassHead",
-            "logistic_regression_head": "write tf.estimator.LogisticRegressionHead",
-            "multi_class_head": "write tf.estimator.MultiClassHead",
-            "multi_head": "write tf.estimator.MultiHead",
-            "multi_label_head": "write tf.estimator.MultiLabelHead",
-            "poisson_regression_head": "write tf.estimator.PoissonRegressionHead",
-            "regression_head": "write tf.estimator.RegressionHead",
+            "binary_classification_head": _HEAD.format("BinaryClassHead"),
+            "logistic_regression_head": _HEAD.format("LogisticRegressionHead"),
+            "multi_class_head": _HEAD.format("MultiClassHead"),
+            "multi_head": _HEAD.format("MultiHead"),
+            "multi_label_head": _HEAD.format("MultiLabelHead"),
+            "poisson_regression_head": _HEAD.format("PoissonRegressionHead"),
+            "regression_head": _HEAD.format("RegressionHead"),
             "boosted_trees_classifier_train_in_memory": _TREES,
             "boosted_trees_regressor_train_in_memory": _TREES,
             "BoostedTreesClassifier": _TREES,
@@ -435,9 +439,7 @@ MODULES: Mapping[str, Module] = {
         },
         advice="write the encoder and the decoder with tf.nn.dynamic_rnn and tf.nn.raw_rnn",
     ),
-    "crf": Module(
-        advice=_OWN_COPY.format("tensorflow_addons/text/crf.py", "; it needs only tf operations")
-    ),
+    "crf": Module(advice=_OWN_COPY.format("tensorflow_addons/text/crf.py", "")),
     "opt": Module(
         names={
             "AdamWOptimizer": (
@@ -508,14 +510,18 @@ MODULES: Mapping[str, Module] = {
     "sparsemax": Module(advice=_OWN_COPY.format("tensorflow_addons/activations/sparsemax.py", "")),
     "image": Module(
         names={
-            "dense_image_warp": _OWN_COPY.format("image/dense_image_warp.py", ""),
+            "dense_image_warp": _OWN_COPY.format("tensorflow_addons/image/dense_image_warp.py", ""),
             "rotate": "use tf.raw_ops.ImageProjectiveTransformV3",
             "transform": "use tf.raw_ops.ImageProjectiveTransformV3",
             "translate": "use tf.raw_ops.ImageProjectiveTransformV3",
         },
         advice="use tf.image, or " + _OWN_COPY.format("the file from tensorflow_addons/image", ""),
     ),
-    "resampler": Module(advice=_OWN_COPY.format("tensorflow_addons/image/resampler_ops.py", "")),
+    "resampler": Module(
+        advice=_OWN_COPY.format(
+            "interpolate_bilinear from tensorflow_addons/image/dense_image_warp.py", ""
+        )
+    ),
     # --- mathematics -----------------------------------------------------------------------------
     "integrate": Module(advice=_TFP + "tfp.math.ode"),
     "linalg": Module(homes=("tf.linalg",), advice="use tf.linalg"),

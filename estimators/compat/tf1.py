@@ -159,6 +159,8 @@ class TF1(types.ModuleType):
         real = sys.modules["tensorflow"]
         if name in ("__file__", "__path__", "compat"):
             return getattr(real, name)
+        if name == "__all__":
+            return [public for public in dir(self) if not public.startswith("_")]
         if name == "contrib":
             return follow([])
         if name == "examples":
