@@ -241,8 +241,8 @@ RULES = (
     Rule(
         "tf{,.compat.v1}.estimator.train_and_evaluate",
         BRIDGED,
-        "under `genever run` it is Genever's, which in a cluster ends every task, calls saving "
-        "listeners and returns the results",
+        "under `genever run` it is Genever's on one machine, which always evaluates and exports "
+        "the last checkpoint; in a cluster it is tf.estimator's own",
         "2.16",
     ),
     Rule("tf{,.compat.v1}.estimator.BoostedTrees{Classifier,Regressor,Estimator}", CHANGE, _TREES),
