@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NO_DEPS := tests/clients/without_dependencies.txt
 
-.PHONY: train test test-all test-tf215 lint format bench clean
+.PHONY: train test test-all test-tf215 test-cross matrix lint format bench clean
 
 train: $(VENV)/.installed
 	$(BIN)/genever train --gin_file flights_wide_deep.gin --model_dir runs/flights_wide_deep
@@ -12,11 +12,20 @@ train: $(VENV)/.installed
 test: $(VENV)/.installed lint
 	$(BIN)/python -m pytest tests
 
-test-all: test test-tf215
+test-all: test test-tf215 test-cross
 
 # The core suite on the oldest supported TensorFlow, which needs Python 3.11 or older.
 test-tf215: .venv-tf215/.installed
 	.venv-tf215/bin/python -m pytest tests -m core
+
+# Checkpoints and SavedModels of each of the two TensorFlows, read by the other.
+test-cross: $(VENV)/.installed .venv-tf215/.installed
+	$(BIN)/python tests/versions/cross_version.py $(BIN)/python .venv-tf215/bin/python
+
+# A smoke run on TensorFlow 2.16 to 2.21; MATRIX_PYTHONS='/opt/a/python3.10 …' names Pythons that
+# are not on PATH.
+matrix:
+	$(PYTHON) tests/versions/matrix.py
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -44,4 +53,4 @@ $(VENV)/.installed: setup.py $(NO_DEPS)
 	touch $@
 
 clean:
-	rm -rf .venv .venv-tf215 build *.egg-info
+	rm -rf .venv .venv-tf215 .venv-matrix-* build *.egg-info
