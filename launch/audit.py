@@ -41,6 +41,16 @@ _IMPLIED = {
     }
 }
 
+# What is handed on as a function; all else of Genever is handed on as what a call returns.
+_FUNCTIONS = {
+    "genever.linear_regression",
+    "genever.reader_input_fn",
+    "genever.wide_deep",
+}
+
+# What may be handed on either way: a model_fn or an Estimator makes it inside its graph.
+_EITHER = ("estimators.optimizers", "estimators.keras_optimizers", "estimators.schedules")
+
 # What checks its arguments when it is made, at no cost and without TensorFlow.
 _CHECK_THEMSELVES = ("genever.CsvReader", "genever.Schema", "genever.TFRecordReader")
 
@@ -68,6 +78,7 @@ def check(
         *_swallowed(bindings, allow_kwargs),
         *_exclusive(walk.places, spelling),
         *_wrong_types(walk.places, spelling),
+        *_parentheses(walk.places, spelling),
         *walk.mistakes,
     ]
     return mistakes, _unknown_scopes(bindings)
@@ -234,6 +245,8 @@ class _Walk:
                 inner = gin_tables.bindings().get((name, selector), {})
                 self._follow(parameter, inner.get("value"), list(reference.scopes))
                 continue
+            if reference.evaluate and _is_function(reference.configurable, parameter):
+                continue  # its parentheses are the mistake, and are told as such
             under = list(reference.scopes) or scopes
             if selector == "genever.reader_input_fn":
                 self._endless(parameter, under)
@@ -346,6 +359,38 @@ def _wrong_types(places: dict[tuple[str, str, str], str], spelling: _Spelling) -
                 wanted = inspect.formatannotation(hints[parameter]).replace("collections.abc.", "")
                 name = spelling.parameter(scope, selector, parameter)
                 yield f"{where}: '{name}' is {value!r}; it must be {wanted}"
+
+
+def _is_function(target: gin_tables.Configurable, parameter: str) -> bool:
+    """Whether a configurable itself, and not what it returns, is meant for a parameter."""
+    if target.selector in _FUNCTIONS:
+        return True
+    known = gin_tables.signature(target.wrapped) if parameter == "model_fn" else None
+    return known is not None and {"features", "mode"} <= set(known.parameters)
+
+
+def _parentheses(places: dict[tuple[str, str, str], str], spelling: _Spelling) -> Iterator[str]:
+    """Finds Genever's names that Genever's parameters want with, or without, `()`."""
+    for (scope, selector), values in gin_tables.bindings().items():
+        if not selector.startswith("genever."):
+            continue  # a user's function may want the constructor itself
+        for parameter, value in values.items():
+            for reference in gin_tables.references(value):
+                target = reference.configurable
+                function = _is_function(target, parameter)
+                own = target.module == "genever"
+                if own and target.wrapped.__module__.endswith(_EITHER):
+                    continue
+                if function != reference.evaluate or not (own or function):
+                    continue
+                called = not function
+                name = "/".join([*reference.scopes, spelling.name(target.selector)])
+                where = places.get((scope, selector, parameter), "config")
+                wanted = f"@{name}() with" if called else f"@{name} without"
+                yield (
+                    f"{where}: '{spelling.parameter(scope, selector, parameter)}' wants {wanted} "
+                    "parentheses"
+                )
 
 
 def _unknown_scopes(bindings: Sequence[Binding]) -> list[str]:

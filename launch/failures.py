@@ -31,7 +31,7 @@ def sentence(error: BaseException, training_started: bool) -> str | None:
     if "tensorflow" in sys.modules:
         explained = input_fns.explain(error)
         if explained is not None:
-            return str(explained)
+            return without_gin(str(explained))
     if isinstance(error, ConfigError):
         return str(error)
     if not isinstance(error, _WRONG_VALUE):

@@ -204,6 +204,27 @@ FILES = {
         SOUND + "eval/reader_input_fn.num_epochs = None",
         ["'eval/reader_input_fn.num_epochs' is None", "'EvalSpec.steps' is not bound"],
     ),
+    "parentheses forgotten": (
+        SOUND.replace("@ArrayReader()", "@ArrayReader"),
+        ["run.gin:5", "'reader_input_fn.reader' wants @ArrayReader() with parentheses"],
+    ),
+    "parentheses forgotten within a list": (
+        SOUND + "EvalSpec.exporters = [@a/FinalExporter]",
+        ["run.gin:12", "'EvalSpec.exporters' wants @a/FinalExporter() with parentheses"],
+    ),
+    "parentheses too many": (
+        SOUND.replace("@linear_regression", "@linear_regression()"),
+        ["run.gin:2", "wants @linear_regression without parentheses"],
+    ),
+    "parentheses too many on a user's model_fn": (
+        DYNAMIC
+        + "launch.train_and_evaluate.model_fn = @my_model.model_fn()\nmy_model.input_fn.files = 1",
+        ["run.gin:8", "wants @my_model.model_fn without parentheses"],
+    ),
+    "array of another shape": (
+        SOUND.replace("(2,)", "(3,)"),
+        ["ArrayReader: a row of 'x' has the shape [2]"],
+    ),
     "schema with a misspelt key": (
         SOUND.replace("{'shape': (2,)}", "{'shapes': (2,)}"),
         ["shapes", "did you mean 'shape'"],
