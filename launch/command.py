@@ -100,7 +100,10 @@ class ConfigCommand(Command):
         if "--" in own:
             at = own.index("--")
             own, rest = own[:at], own[at + 1 :]
-        left = super().parse(own)
+        try:
+            left = super().parse(own)
+        except flags.UnrecognizedFlagError as error:
+            raise flags.Error(f"{error}; flags of your own modules follow --") from error
         if left:
             raise flags.Error(
                 f"'{left[0]}' is no flag; a gin file is given as --gin_file {left[0]}"
@@ -111,8 +114,10 @@ class ConfigCommand(Command):
 
     def load(self, rest: Sequence[str]):
         """Loads the config, then gives `rest` to the flags that the user's modules defined."""
+        from .cluster_spec import refuse_cluster
         from .config import load
 
+        refuse_cluster()
         config = load(
             self.flags.gin_file,
             self.flags.gin_param,
@@ -125,29 +130,33 @@ class ConfigCommand(Command):
         return config
 
 
-def guarded(work: Callable[[], None], started: Callable[[], bool]) -> int:
+def guarded(
+    work: Callable[[], None],
+    started: Callable[[], bool] = lambda: False,
+    bindings: Callable[[], Sequence] = tuple,
+) -> int:
     """Runs `work` and turns what it raises into a sentence and an exit code.
 
     Args:
       work: what to run.
       started: whether a training session was asked for; before that, a wrong value is the
         config's fault whoever finds it.
+      bindings: returns the bindings of the config that is loaded, for their places.
     """
-    from .failures import sentence
+    from .failures import sentence, summary
 
     try:
         work()
     except KeyboardInterrupt:
         raise
     except Exception as error:  # the last frame of the program: every error becomes an exit code
-        mistake = sentence(error, started())
+        mistake = sentence(error, started(), bindings())
         if mistake is not None:
             return say_mistake(mistake)
         import traceback
 
         traceback.print_exc()
-        reason = str(error).split("\n")[0]
-        print(f"genever: failed: {type(error).__name__}: {reason}", file=sys.stderr)
+        print(f"genever: failed: {type(error).__name__}: {summary(error)}", file=sys.stderr)
         return FAILED
     return DONE
 

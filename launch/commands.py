@@ -17,9 +17,12 @@ class Train(ConfigCommand):
         less_from_tensorflow()
         report = TerminalReport()
 
+        loaded = []
+
         def train() -> None:
             with importing_tensorflow():
                 config = self.load(rest)
+                loaded.append(config)
                 import tensorflow  # noqa: F401 - its start-up lines are held back here
             from ..input_fns import bad_records
             from .driver import train_and_evaluate
@@ -31,7 +34,11 @@ class Train(ConfigCommand):
                 for line in config.unused():
                     report.warn(line)
 
-        return guarded(train, lambda: report.training_started)
+        return guarded(
+            train,
+            started=lambda: report.training_started,
+            bindings=lambda: loaded[0].bindings if loaded else (),
+        )
 
 
 class Check(ConfigCommand):
@@ -53,7 +60,7 @@ class Check(ConfigCommand):
         from .quiet import importing_tensorflow, less_from_tensorflow
 
         less_from_tensorflow()
-        return guarded(lambda: self._check(rest, importing_tensorflow), lambda: False)
+        return guarded(lambda: self._check(rest, importing_tensorflow))
 
     def _check(self, rest: list[str], importing_tensorflow) -> None:
         from .config import register, resolved
@@ -181,4 +188,4 @@ class Inspect(Command):
                 import tensorflow  # noqa: F401 - its start-up lines are held back here
             show(rest[0], self.flags.format)
 
-        return guarded(show, lambda: False)
+        return guarded(show)

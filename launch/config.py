@@ -1,13 +1,16 @@
 """Loads the config of a run: gin files and command-line bindings, parsed, audited and locked."""
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
 
 import gin
 
 from .. import estimators, input_fns, launch
 from . import audit, gin_tables
 from .gin_files import SHIPPED, Binding, ConfigError, Reading, add_import_paths, find
+from .unused import unused
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Config:
 
     def unused(self) -> list[str]:
         """Returns a line for each binding that no call has used so far."""
-        return audit.unused(self.bindings)
+        return unused(self.bindings)
 
 
 def register() -> None:
@@ -77,7 +80,7 @@ def load(
     reading.finish()
     _stop_at(reading.mistakes)
 
-    with gin.unlock_config():
+    with gin.unlock_config(), _no_path_errors():
         try:
             for path in paths:
                 gin.parse_config_file(path)
@@ -91,6 +94,20 @@ def load(
         gin.finalize()
     _stop_at(audit.try_data(entry))
     return Config(tuple(reading.bindings), tuple([*reading.warnings, *warnings]))
+
+
+@contextlib.contextmanager
+def _no_path_errors() -> Iterator[None]:
+    """Silences gin's error lines about the folders in which an included file is not."""
+
+    def other(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("Path not found")
+
+    logging.getLogger().addFilter(other)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeFilter(other)
 
 
 def _folder(path: str) -> str:

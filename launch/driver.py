@@ -1,13 +1,14 @@
 """`train_and_evaluate`: trains an Estimator, evaluates its checkpoints and exports the last one."""
 
-import json
 import os
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gin
 
+from .cluster_spec import refuse_cluster
 from .ledger import Ledger
 from .report import LogReport
 
@@ -61,7 +62,7 @@ def train_and_evaluate(
     """
     from ..estimators import Estimator, EvalSpec, TrainSpec
 
-    _refuse_cluster()
+    refuse_cluster()
     if estimator is None:
         _need(model_fn, "model_fn", "estimator")
         estimator = Estimator(model_fn=model_fn, params=params)
@@ -81,6 +82,13 @@ def train_and_evaluate(
         raise ValueError(
             f"eval_spec holds EvalSpecs named {names}; give each a name of its own (EvalSpec.name)"
         )
+    exporters = [exporter.name for spec in eval_specs for exporter in spec.exporters]
+    twice = sorted({name for name in exporters if exporters.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"several EvalSpecs have an exporter named '{twice[0]}', and all would write to "
+            f"export/{twice[0]}; give each exporter a name of its own"
+        )
     run = _LocalRun(estimator, train_spec, eval_specs, eval_every_steps, report or LogReport())
     metrics, exports = run.run()
     return (metrics, exports) if several else (metrics[0], exports[0])
@@ -94,18 +102,6 @@ def _need(value: Any, name: str, instead: str) -> None:
         )
 
 
-def _refuse_cluster() -> None:
-    try:
-        cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster")
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"TF_CONFIG is not a JSON object ({error}); correct or unset it") from None
-    if cluster:
-        raise ValueError(
-            f"TF_CONFIG describes a cluster of {', '.join(cluster)}, and this version trains on "
-            "one machine only; unset TF_CONFIG"
-        )
-
-
 class _LocalRun:
     """One process that trains, evaluates and exports by turns."""
 
@@ -115,6 +111,7 @@ class _LocalRun:
         self._eval_specs = eval_specs
         self._eval_every_steps = eval_every_steps
         self._report = report
+        _require_writable(estimator.model_dir)
         self._ledger = Ledger(estimator.model_dir)
         self._first_step = self._saved_step()
         self._last_evaluated = None
@@ -156,6 +153,12 @@ class _LocalRun:
             raise ValueError(
                 "train_and_evaluate evaluates checkpoints, and RunConfig saves none; set "
                 "RunConfig.save_checkpoints_steps"
+            )
+        every, saved = self._eval_every_steps, config.save_checkpoints_steps
+        if every and saved and every < saved:
+            self._report.warn(
+                f"eval_every_steps is {every}, but what is evaluated are checkpoints, saved every "
+                f"{saved} steps; set RunConfig.save_checkpoints_steps to {every} as well"
             )
         if self._first_step:
             self._say_resume()
@@ -310,6 +313,19 @@ class _LocalRun:
         if checkpoint is None:
             return None
         return int(tf.train.load_checkpoint(checkpoint).get_tensor("global_step"))
+
+
+def _require_writable(model_dir: str) -> None:
+    """Raises a ValueError where model_dir cannot be made or written to."""
+    try:
+        os.makedirs(model_dir, exist_ok=True)
+        with tempfile.TemporaryFile(dir=model_dir):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"model_dir '{model_dir}' cannot be written to ({error.strerror}); give another "
+            "--model_dir (RunConfig.model_dir)"
+        ) from error
 
 
 def _number(value: Any) -> Any:

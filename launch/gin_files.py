@@ -9,6 +9,7 @@ import difflib
 import inspect
 import io
 import os
+import re
 import sys
 import tokenize
 import traceback
@@ -20,6 +21,8 @@ from gin import config_parser
 
 from . import gin_tables
 
+_FUNCTION = re.compile(r"<(?:function|class|bound method) '?([\w.]+)'?(?: at 0x[0-9a-f]+)?>")
+_OBJECT = re.compile(r"<([\w.]+) object at 0x[0-9a-f]+>")
 SHIPPED = os.path.normpath(os.path.join(os.path.dirname(__file__), os.pardir, "configs"))
 
 
@@ -119,6 +122,7 @@ class Reading:
         self._macro_uses: list[tuple[str, str]] = []
         self._symbols: dict[str, Any] | None = None
         self._imports: list[str] = []
+        self._failed: set[str] = set()
 
     def file(self, path: str, within: tuple[str, ...] = ()) -> None:
         """Reads a gin file and, in their place, those that it includes."""
@@ -245,6 +249,7 @@ class Reading:
             if isinstance(error, KeyboardInterrupt):
                 raise
             self.mistakes.append(f"{where}: {_import_failure(statement.module, error)}")
+            self._failed.add(statement.bound_name())
             return
         if self._symbols is not None:
             self._symbols[statement.bound_name()] = module
@@ -257,6 +262,8 @@ class Reading:
         first, *rest = selector.split(".")
         if first == "gin":
             return getattr(gin.config, rest[0], None) if rest else None
+        if first in self._failed:
+            return None  # its import is the mistake, and is told once
         if first not in self._symbols:
             self.mistakes.append(
                 f"{where}: '{selector}': nothing named '{first}' is imported in this file"
@@ -354,7 +361,12 @@ def without_gin(text: str) -> str:
     """Returns the message with gin's "In call to configurable" lines made into a short tail."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     calls = [line.split("'")[1] for line in lines if line.startswith("In call to configurable")]
-    kept = [line for line in lines if not line.startswith(("In call to", "No values supplied"))]
-    kept = [line for line in kept if not line.startswith(("Gin had values", "Caller supplied"))]
+    gin_says = ("In call to", "No values supplied", "Gin had values", "Caller supplied")
+    kept = [line for line in lines if not line.startswith(gin_says)]
     first = " ".join(kept[:2]) or "a value is wrong"
+    # An address in memory tells nobody anything.
+    first = re.sub(
+        r"<(?:function|class|bound method) '?([\w.]+)'?(?: at 0x[0-9a-f]+)?>", r"\1", first
+    )
+    first = re.sub(r"<([\w.]+) object at 0x[0-9a-f]+>", r"a \1", first)
     return f"{first} (in {calls[0]})" if calls and calls[0] not in first else first

@@ -73,6 +73,7 @@ class ProgressHook(_train.SessionRunHook):
             self._wanted["loss"] = losses[-1]
         self._batch = None
         self._loss = None
+        self._steps_made = False
 
     def after_create_session(self, session, coord):
         self._report.start(int(session.run(self._wanted["step"])), self._max_steps)
@@ -80,16 +81,20 @@ class ProgressHook(_train.SessionRunHook):
 
     def before_run(self, run_context):
         self._asked = time.monotonic() >= self._due
-        return _train.SessionRunArgs(self._wanted) if self._asked else None
+        # The loss is fetched by the Estimator anyway; the last one is told at the end.
+        wanted = self._wanted if self._asked else {"loss": self._wanted.get("loss", [])}
+        return _train.SessionRunArgs(wanted)
 
     def after_run(self, run_context, run_values):
+        values = run_values.results
+        self._steps_made = True
+        if "loss" in self._wanted:
+            self._loss = float(values["loss"])
         if not self._asked:
             return
-        values = run_values.results
         sizes = [int(size) for size in values["sizes"]]
         # The global step may have been read before or after this step's own update.
         step = int(values["step"])
-        self._loss = float(values["loss"]) if "loss" in values else None
         if self._batch is None:
             self._say_batch(sizes)
         else:
@@ -97,7 +102,9 @@ class ProgressHook(_train.SessionRunHook):
         self._due = time.monotonic() + self._report.interval_secs
 
     def end(self, session):
-        self._report.progress(int(session.run(self._wanted["step"])), self._loss, self._batch)
+        if self._steps_made:
+            step = int(session.run(self._wanted["step"]))
+            self._report.progress(step, self._loss, self._batch, last=True)
 
     def _say_batch(self, sizes: list[int]) -> None:
         self._batch = sum(sizes) or None

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 
 # TensorFlow 2.17 and later log these while they are imported, whatever TF_CPP_MIN_LOG_LEVEL says.
@@ -20,6 +21,8 @@ def less_from_tensorflow() -> None:
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.getLogger("tensorflow").addFilter(_says_something)
+    # tf.data says so of every dataset that a strategy distributes, whoever made it.
+    warnings.filterwarnings("ignore", "To make it possible to preserve tf.data options")
 
 
 def _says_something(record: logging.LogRecord) -> bool:

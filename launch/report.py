@@ -36,15 +36,18 @@ class LogReport:
         self.training_started = True
         self._clock = _Clock(step, max_steps)
 
-    def progress(self, step: int, loss: float | None, batch: int | None) -> None:
+    def progress(
+        self, step: int, loss: float | None, batch: int | None, last: bool = False
+    ) -> None:
         """Tells how far the training is.
 
         Args:
           step: the global step that was done last.
           loss: the training loss of that step, or None.
           batch: examples per step over all replicas, or None where it is not known.
+          last: whether the training ends with this step.
         """
-        self.say(self._clock.line(step, loss, batch))
+        self.say(self._clock.line(step, loss, batch, time_left=not last))
 
     def evaluated(self, name: str | None, step: int, metrics: Mapping[str, Any], took: str) -> None:
         """Tells the metrics of one evaluation."""
@@ -90,9 +93,11 @@ class TerminalReport(LogReport):
         self._task = self._bar.add_task("train", total=max_steps, completed=step, line="starting")
         self._bar.start()
 
-    def progress(self, step: int, loss: float | None, batch: int | None) -> None:
+    def progress(
+        self, step: int, loss: float | None, batch: int | None, last: bool = False
+    ) -> None:
         if self._bar is None:
-            super().progress(step, loss, batch)
+            super().progress(step, loss, batch, last)
             return
         line = self._clock.line(step, loss, batch, time_left=False)
         self._bar.update(self._task, completed=step, line=line)

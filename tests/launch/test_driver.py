@@ -68,6 +68,11 @@ def steps_of(model_dir, event):
     return [r["step"] for r in Ledger(str(model_dir)).records() if r["event"] == event]
 
 
+def events(model_dir):
+    for path in model_dir.glob("events.out.*"):
+        yield from v1.train.summary_iterator(str(path))
+
+
 def weight_of(model_dir):
     return tf.train.load_variable(str(model_dir), "weight")
 
@@ -158,6 +163,25 @@ def test_several_eval_specs_give_lists(tmp_path):
     assert os.path.isdir(tmp_path / "eval_all") and os.path.isdir(tmp_path / "eval_first")
 
 
+def test_two_eval_specs_with_one_export_folder_are_refused(tmp_path):
+    train, _ = specs(20)
+    evals = [
+        tf.estimator.EvalSpec(
+            eval_input_fn, name=name, exporters=tf.estimator.FinalExporter("final", receiver_fn)
+        )
+        for name in ("a", "b")
+    ]
+    with pytest.raises(ValueError, match="an exporter named 'final'"):
+        genever.train_and_evaluate(estimator(tmp_path), train, evals)
+
+
+def test_evaluation_more_often_than_checkpoints_is_warned_of(tmp_path):
+    told = Told()
+    genever.train_and_evaluate(estimator(tmp_path), *specs(20), eval_every_steps=5, report=told)
+    assert any("set RunConfig.save_checkpoints_steps to 5" in line for line in told.warnings)
+    assert steps_of(tmp_path, "evaluated") == [10, 20]
+
+
 def test_a_hook_that_stops_the_training_is_told(tmp_path):
     class Stop(v1.train.SessionRunHook):
         def after_run(self, run_context, run_values):
@@ -238,15 +262,29 @@ class Told(LogReport):
     def __init__(self):
         super().__init__()
         self.lines = []
+        self.warnings = []
 
     def say(self, text):
         self.lines.append(text)
 
+    def warn(self, text):
+        self.warnings.append(text)
+
 
 def test_the_report_tells_batch_end_and_evaluation(tmp_path):
     told = Told()
-    genever.train_and_evaluate(estimator(tmp_path), *specs(20), report=told)
+    every_step = estimator(tmp_path, save_summary_steps=1)
+    genever.train_and_evaluate(every_step, *specs(20), report=told)
     assert "batch: 1 replica, 4 per replica, 4 global, 4 examples per step" in told.lines
     assert "training ended at step 20: max_steps 20 was reached" in told.lines
+    # The progress that is told last has the loss of the last step.
+    progress = [line for line in told.lines if line.startswith("step 20/20")][-1]
+    losses = [
+        value.simple_value
+        for event in events(tmp_path)
+        for value in event.summary.value
+        if value.tag == "loss" and event.step == 20
+    ]
+    assert f"loss {losses[-1]:.4g}" in progress and "left" not in progress
     last = told.lines[-1]
     assert last.startswith("evaluation at step 20 (10 examples, ") and "mean_x = 0.45" in last

@@ -155,7 +155,7 @@ FILES = {
     ),
     "number below its range": (
         SOUND.replace("TrainSpec.max_steps = 10", "TrainSpec.max_steps = -1"),
-        ["max_steps", "-1"],
+        ["run.gin:11", "max_steps", "-1"],
     ),
     "evaluation every 0 steps": (
         SOUND + "train_and_evaluate.eval_every_steps = 0",
@@ -221,6 +221,39 @@ FILES = {
         + "launch.train_and_evaluate.model_fn = @my_model.model_fn()\nmy_model.input_fn.files = 1",
         ["run.gin:8", "wants @my_model.model_fn without parentheses"],
     ),
+    "Estimator for a model_fn": (
+        SOUND.replace("@linear_regression", "@LinearRegressor"),
+        ["'train_and_evaluate.model_fn'", "train_and_evaluate.estimator = @LinearRegressor()"],
+    ),
+    "schema for a model_fn": (
+        SOUND.replace("@linear_regression", "@Schema"),
+        ["'train_and_evaluate.model_fn' wants a function, and @Schema is no model_fn"],
+    ),
+    "model_fn for an input_fn": (
+        SOUND.replace("train_input_fn = @reader_input_fn", "train_input_fn = @linear_regression"),
+        ["@linear_regression is no input_fn; write @reader_input_fn"],
+    ),
+    "learning rate of an optimizer that the model makes": (
+        SOUND
+        + "linear_regression.optimizer = @MomentumOptimizer\nMomentumOptimizer.momentum = 1.0",
+        ["'MomentumOptimizer.learning_rate' is required and not bound"],
+    ),
+    "True for a number": (
+        SOUND.replace("TrainSpec.max_steps = 10", "TrainSpec.max_steps = True"),
+        ["run.gin:11", "'TrainSpec.max_steps' is True; it must be int"],
+    ),
+    "misspelt scope of a required value": (
+        DYNAMIC.replace("train_input_fn = @my", "train_input_fn = @trian/my")
+        + "launch.train_and_evaluate.model_fn = @my_model.model_fn\n"
+        + "train/my_model.input_fn.files = 'x'\nmy_model.input_fn.batch_size = 1\n"
+        + "launch.train_and_evaluate.eval_input_fn = @train/my_model.input_fn\n",
+        ["'trian/my_model.input_fn.files' is required", "did you mean the scope 'train'?"],
+    ),
+    "dynamic: failed import is told once": (
+        DYNAMIC.replace("import my_model", "import my_modle as my_model")
+        + "launch.train_and_evaluate.model_fn = @my_model.model_fn\n",
+        ["run.gin:5", "cannot import 'my_modle'"],
+    ),
     "array of another shape": (
         SOUND.replace("(2,)", "(3,)"),
         ["ArrayReader: a row of 'x' has the shape [2]"],
@@ -265,6 +298,18 @@ ARGUMENTS = {
     "flag that no module defines": (
         ["train", "--gin_file", "run.gin", "--", "--my_flag=1"],
         ["my_flag"],
+    ),
+    "a module's flag before the two dashes": (
+        ["train", "--gin_file", "run.gin", "--my_flag=1"],
+        ["my_flag", "flags of your own modules follow --"],
+    ),
+    "model_dir that is a file": (
+        ["train", "--gin_file", "run.gin", "--model_dir", "run.gin"],
+        ["model_dir 'run.gin' cannot be written to", "give another --model_dir"],
+    ),
+    "model_dir under a file": (
+        ["train", "--gin_file", "run.gin", "--model_dir", "run.gin/m"],
+        ["model_dir 'run.gin/m' cannot be written to (Not a directory)"],
     ),
 }
 
@@ -317,6 +362,20 @@ def test_environment_that_is_no_json(monkeypatch, capsys):
     monkeypatch.setenv("TF_CONFIG", "{cluster")
     code = command_line.run(["genever", "train", "--gin_file", "run.gin", "--model_dir", "m"])
     _assert_mistake(code, capsys.readouterr(), ["TF_CONFIG is not a JSON object"])
+
+
+def test_scope_that_nothing_enters_is_warned_of_after_an_override(tmp_path, capsys):
+    text = SOUND.replace("reader_input_fn.batch_size", "train/reader_input_fn.batch_size")
+    text = text.replace("= @reader_input_fn", "= @train/reader_input_fn")
+    (tmp_path / "run.gin").write_text(
+        text + "eval/reader_input_fn.batch_size = 5\nreader_input_fn.batch_size = 7\n"
+    )
+    override = "train_and_evaluate.train_input_fn = @trian/reader_input_fn"
+    code = command_line.run(["genever", "check", "--gin_file", "run.gin", "--gin_param", override])
+    told = capsys.readouterr().err
+    assert code == 0
+    assert "run.gin:6: no reference enters the scope 'train'; did you mean 'trian'?" in told
+    assert "nothing is bound in the scope 'trian'; did you mean 'train'?" in told
 
 
 def test_several_mistakes_are_all_named(tmp_path, capsys):
