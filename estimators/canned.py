@@ -6,7 +6,10 @@ from typing import Any
 import gin
 
 from .gin_scope import carry_gin_scope
+from .optimizer_kinds import for_canned
 from .run_config import RunConfig
+from .warm_start import check_warm_start, with_prefix
+from .whole_numbers import check_widths
 
 
 @gin.configurable(module="genever")
@@ -37,6 +40,9 @@ def LinearClassifier(
         sparse_combiner: how several values of a feature are combined: 'sum', 'mean' or 'sqrtn'.
     Returns:
         The `tf.estimator.LinearClassifier`.
+    Raises:
+        ValueError: the optimizer is not one of Keras or the checkpoint to start from does not
+            exist.
     """
     return _make(
         "LinearClassifier",
@@ -79,6 +85,9 @@ def LinearRegressor(
         sparse_combiner: how several values of a feature are combined: 'sum', 'mean' or 'sqrtn'.
     Returns:
         The `tf.estimator.LinearRegressor`.
+    Raises:
+        ValueError: the optimizer is not one of Keras or the checkpoint to start from does not
+            exist.
     """
     return _make(
         "LinearRegressor",
@@ -128,6 +137,9 @@ def DNNClassifier(
         batch_norm: normalises each hidden layer over the batch.
     Returns:
         The `tf.estimator.DNNClassifier`.
+    Raises:
+        ValueError: a layer is no whole number wide, the optimizer is not one of Keras, or the
+            checkpoint to start from does not exist.
     """
     return _make(
         "DNNClassifier",
@@ -179,6 +191,9 @@ def DNNRegressor(
         batch_norm: normalises each hidden layer over the batch.
     Returns:
         The `tf.estimator.DNNRegressor`.
+    Raises:
+        ValueError: a layer is no whole number wide, the optimizer is not one of Keras, or the
+            checkpoint to start from does not exist.
     """
     return _make(
         "DNNRegressor",
@@ -238,6 +253,9 @@ def DNNLinearCombinedClassifier(
             'sqrtn'.
     Returns:
         The `tf.estimator.DNNLinearCombinedClassifier`.
+    Raises:
+        ValueError: a layer is no whole number wide, the optimizer is not one of Keras, or the
+            checkpoint to start from does not exist.
     """
     return _make(
         "DNNLinearCombinedClassifier",
@@ -299,6 +317,9 @@ def DNNLinearCombinedRegressor(
             'sqrtn'.
     Returns:
         The `tf.estimator.DNNLinearCombinedRegressor`.
+    Raises:
+        ValueError: a layer is no whole number wide, the optimizer is not one of Keras, or the
+            checkpoint to start from does not exist.
     """
     return _make(
         "DNNLinearCombinedRegressor",
@@ -342,6 +363,8 @@ def BaselineClassifier(
         loss_reduction: 'sum_over_batch_size' or 'sum'.
     Returns:
         The `tf.estimator.BaselineClassifier`.
+    Raises:
+        ValueError: the optimizer is not one of Keras.
     """
     return _make(
         "BaselineClassifier",
@@ -375,6 +398,8 @@ def BaselineRegressor(
         loss_reduction: 'sum_over_batch_size' or 'sum'.
     Returns:
         The `tf.estimator.BaselineRegressor`.
+    Raises:
+        ValueError: the optimizer is not one of Keras.
     """
     return _make(
         "BaselineRegressor",
@@ -390,10 +415,19 @@ def BaselineRegressor(
 def _make(name: str, config: Any, **arguments: Any) -> Any:
     import tensorflow as tf
 
+    for argument, value in arguments.items():
+        if argument.endswith("hidden_units") and value is not None:
+            check_widths(f"{name}.{argument}", value)
+        elif argument.endswith("optimizer"):
+            arguments[argument] = for_canned(f"{name}.{argument}", value)
+        elif argument == "warm_start_from":
+            arguments[argument] = with_prefix(value)
     carry_gin_scope()
-    return getattr(tf.estimator, name)(
+    estimator = getattr(tf.estimator, name)(
         config=RunConfig() if config is None else config, **arguments
     )
+    check_warm_start(f"{name}.warm_start_from", arguments.get("warm_start_from"), estimator)
+    return estimator
 
 
 def _activation(activation: str | Callable[..., Any]) -> Callable[..., Any]:

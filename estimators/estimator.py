@@ -8,6 +8,7 @@ import gin
 from .gin_scope import carry_gin_scope
 from .run_config import RunConfig, session_config_for
 from .signatures import MODEL_FN_ARGUMENTS, expose_arguments
+from .warm_start import check_warm_start, with_prefix
 
 
 @gin.configurable(module="genever")
@@ -30,7 +31,8 @@ def Estimator(
     Returns:
         The `tf.estimator.Estimator`.
     Raises:
-        ValueError: `model_fn` cannot be called or lacks an argument.
+        ValueError: `model_fn` cannot be called or lacks an argument, or the checkpoint to start
+            from does not exist.
     """
     import tensorflow as tf
 
@@ -44,13 +46,16 @@ def Estimator(
     # left alone it is the same function everywhere, and its errors keep their words.
     shown = tf.autograph.experimental.do_not_convert(expose_arguments(model_fn, MODEL_FN_ARGUMENTS))
     config = RunConfig() if config is None else _with_device_session(config)
-    return tf.estimator.Estimator(
+    warm_start_from = with_prefix(warm_start_from)
+    estimator = tf.estimator.Estimator(
         model_fn=shown,
         model_dir=model_dir,
         config=config,
         params=None if params is None else dict(params),
         warm_start_from=warm_start_from,
     )
+    check_warm_start("Estimator.warm_start_from", warm_start_from, estimator)
+    return estimator
 
 
 def _with_device_session(config: Any) -> Any:

@@ -5,6 +5,8 @@ from typing import Any
 
 import gin
 
+from .folder_names import check_folder_name
+
 
 @gin.configurable(module="genever")
 def serving_input_receiver_fn(schema: Any) -> Callable[[], Any]:
@@ -45,9 +47,12 @@ def FinalExporter(
         as_text: writes the graph as text.
     Returns:
         The `tf.estimator.FinalExporter`.
+    Raises:
+        ValueError: `name` is not the name of one folder.
     """
     import tensorflow as tf
 
+    check_folder_name("FinalExporter.name", name)
     return tf.estimator.FinalExporter(name, serving_input_receiver_fn, assets_extra, as_text)
 
 
@@ -69,9 +74,12 @@ def LatestExporter(
         exports_to_keep: number of newest exports that are kept; None keeps all.
     Returns:
         The `tf.estimator.LatestExporter`.
+    Raises:
+        ValueError: `name` is not the name of one folder.
     """
     import tensorflow as tf
 
+    check_folder_name("LatestExporter.name", name)
     return tf.estimator.LatestExporter(
         name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep
     )
@@ -107,10 +115,12 @@ def BestExporter(
     Returns:
         The `tf.estimator.BestExporter`.
     Raises:
-        ValueError: both `compare_fn` and `metric` are given, or `higher_is_better` is missing.
+        ValueError: both `compare_fn` and `metric` are given, `higher_is_better` is missing, or
+            `name` is not the name of one folder.
     """
     import tensorflow as tf
 
+    check_folder_name("BestExporter.name", name)
     if compare_fn is not None and (metric is not None or higher_is_better is not None):
         raise ValueError(
             "BestExporter: compare_fn excludes metric and higher_is_better; remove one of them."

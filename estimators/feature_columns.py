@@ -4,6 +4,8 @@ from typing import Any
 
 import gin
 
+from .whole_numbers import check_whole
+
 
 @gin.configurable(module="genever")
 def linear_columns(schema: Any) -> list[Any]:
@@ -29,9 +31,13 @@ def dnn_columns(schema: Any, embedding_dimension: int | None = 16) -> list[Any]:
             category into a number of its own (indicator columns), for few categories.
     Returns:
         One dense `tf.feature_column` for each input of the schema, in its order.
+    Raises:
+        ValueError: `embedding_dimension` is not a whole number of at least 1.
     """
     import tensorflow as tf
 
+    if embedding_dimension is not None:
+        check_whole("dnn_columns.embedding_dimension", embedding_dimension)
     columns = []
     for feature in schema.inputs.values():
         column = _sparse_or_numeric(feature)

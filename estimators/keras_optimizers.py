@@ -8,6 +8,8 @@ from typing import Any
 
 import gin
 
+from .rates import checked_rate
+
 
 def _keras_optimizers() -> Any:
     import tensorflow as tf
@@ -32,9 +34,11 @@ def SGD(
         name: prefix of the names of its variables.
     Returns:
         The `tf.keras.optimizers.legacy.SGD`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     return _keras_optimizers().SGD(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("SGD.learning_rate", learning_rate),
         momentum=momentum,
         nesterov=nesterov,
         name=name,
@@ -57,9 +61,11 @@ def Adadelta(
         name: prefix of the names of its variables.
     Returns:
         The `tf.keras.optimizers.legacy.Adadelta`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     return _keras_optimizers().Adadelta(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("Adadelta.learning_rate", learning_rate),
         rho=rho,
         epsilon=epsilon,
         name=name,
@@ -82,9 +88,11 @@ def Adagrad(
         name: prefix of the names of its variables.
     Returns:
         The `tf.keras.optimizers.legacy.Adagrad`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     return _keras_optimizers().Adagrad(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("Adagrad.learning_rate", learning_rate),
         initial_accumulator_value=initial_accumulator_value,
         epsilon=epsilon,
         name=name,
@@ -111,9 +119,11 @@ def Adam(
         name: prefix of the names of its variables.
     Returns:
         The `tf.keras.optimizers.legacy.Adam`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     return _keras_optimizers().Adam(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("Adam.learning_rate", learning_rate),
         beta_1=beta_1,
         beta_2=beta_2,
         epsilon=epsilon,
@@ -140,9 +150,11 @@ def Adamax(
         name: prefix of the names of its variables.
     Returns:
         The `tf.keras.optimizers.legacy.Adamax`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     return _keras_optimizers().Adamax(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("Adamax.learning_rate", learning_rate),
         beta_1=beta_1,
         beta_2=beta_2,
         epsilon=epsilon,
@@ -168,9 +180,11 @@ def Nadam(
         name: prefix of the names of its variables.
     Returns:
         The `tf.keras.optimizers.legacy.Nadam`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     return _keras_optimizers().Nadam(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("Nadam.learning_rate", learning_rate),
         beta_1=beta_1,
         beta_2=beta_2,
         epsilon=epsilon,
@@ -198,9 +212,11 @@ def RMSprop(
         name: prefix of the names of its variables.
     Returns:
         The `tf.keras.optimizers.legacy.RMSprop`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     return _keras_optimizers().RMSprop(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("RMSprop.learning_rate", learning_rate),
         rho=rho,
         momentum=momentum,
         epsilon=epsilon,
@@ -233,9 +249,11 @@ def Ftrl(
         beta: added to the square roots in the step size.
     Returns:
         The `tf.keras.optimizers.legacy.Ftrl`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     return _keras_optimizers().Ftrl(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("Ftrl.learning_rate", learning_rate),
         learning_rate_power=learning_rate_power,
         initial_accumulator_value=initial_accumulator_value,
         l1_regularization_strength=l1_regularization_strength,

@@ -5,7 +5,7 @@ from typing import Any
 
 import gin
 
-from .metrics import regression_metrics
+from .metrics import REGRESSION_METRICS, RegressionMetric, check_metrics, regression_metrics
 from .training import create_train_op
 
 
@@ -21,7 +21,7 @@ def linear_regression(
     labels: Any,
     mode: str,
     optimizer: Any = _gradient_descent,
-    metrics: Sequence[str] = ("average_loss", "root_mean_squared_error"),
+    metrics: Sequence[RegressionMetric] = ("average_loss", "root_mean_squared_error"),
 ) -> Any:
     """A model_fn of linear regression; its variables are `linear/weights` and `linear/bias`.
 
@@ -35,10 +35,12 @@ def linear_regression(
     Returns:
         The `tf.estimator.EstimatorSpec`; predictions: 'predictions', float32, [batch].
     Raises:
-        ValueError: there is no feature 'x' of rank 2.
+        ValueError: there is no feature 'x' of rank 2, or a metric is unknown.
     """
     import tensorflow as tf
 
+    # Here and not at the first evaluation, which may be hours later.
+    check_metrics("linear_regression.metrics", metrics, REGRESSION_METRICS)
     if not isinstance(features, dict) or "x" not in features:
         found = ", ".join(features) if isinstance(features, dict) else type(features).__name__
         raise ValueError(f"linear_regression needs a feature 'x' of shape [batch, d], not {found}.")

@@ -1,12 +1,14 @@
 """Evaluation metrics by name, exact over all examples."""
 
 import difflib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, get_args
 
 import gin
 
-BINARY_METRICS = (
+from .whole_numbers import check_whole
+
+BinaryMetric = Literal[
     "accuracy",
     "auc",
     "precision",
@@ -15,20 +17,45 @@ BINARY_METRICS = (
     "prediction_mean",
     "label_mean",
     "calibration",
-)
-REGRESSION_METRICS = (
+]
+RegressionMetric = Literal[
     "average_loss",
     "mean_squared_error",
     "root_mean_squared_error",
     "mean_absolute_error",
     "prediction_mean",
     "label_mean",
-)
+]
+BINARY_METRICS: tuple[str, ...] = get_args(BinaryMetric)
+REGRESSION_METRICS: tuple[str, ...] = get_args(RegressionMetric)
+
+
+def check_metrics(parameter: str, names: Any, known: Sequence[str]) -> None:
+    """Refuses names of metrics that the first evaluation could not make.
+
+    Args:
+        parameter: its name in a config, e.g. 'wide_deep.metrics'.
+        names: what was given.
+        known: the names there are.
+    Raises:
+        ValueError: `names` is not a list, or has an unknown name.
+    """
+    if isinstance(names, str):
+        raise ValueError(f"{parameter} = {names!r} must be a list of names; write [{names!r}].")
+    if not isinstance(names, Iterable):
+        raise ValueError(
+            f"{parameter} = {names!r} must be a list of names; choose from {', '.join(known)}."
+        )
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(str(name).lower(), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}."
+            raise ValueError(f"{parameter}: there is no metric {name!r}; {hint}")
 
 
 @gin.configurable(module="genever", allowlist=["threshold", "auc_bins"])
 def binary_classification_metrics(
-    names: Sequence[str],
+    names: Sequence[BinaryMetric],
     labels: Any,
     probabilities: Any,
     losses: Any,
@@ -52,10 +79,12 @@ def binary_classification_metrics(
     Returns:
         A dict of name to (value, update operation), for `EstimatorSpec.eval_metric_ops`.
     Raises:
-        ValueError: an unknown name.
+        ValueError: an unknown name, or `auc_bins` is not a whole number of at least 1.
     """
     import tensorflow as tf
 
+    check_metrics("binary_classification_metrics.names", names, BINARY_METRICS)
+    check_whole("binary_classification_metrics.auc_bins", auc_bins)
     v1 = tf.compat.v1.metrics
     labels = tf.cast(labels, tf.float32)
     classes = tf.cast(probabilities >= threshold, tf.float32)
@@ -69,11 +98,11 @@ def binary_classification_metrics(
         "label_mean": lambda: v1.mean(labels, weights),
         "calibration": lambda: _ratio(probabilities, labels, weights),
     }
-    return _chosen("binary_classification_metrics", names, make)
+    return {name: make[name]() for name in names}
 
 
 def regression_metrics(
-    names: Sequence[str], labels: Any, predictions: Any, weights: Any = None
+    names: Sequence[RegressionMetric], labels: Any, predictions: Any, weights: Any = None
 ) -> dict[str, Any]:
     """Makes the eval_metric_ops of a regression.
 
@@ -90,6 +119,7 @@ def regression_metrics(
     """
     import tensorflow as tf
 
+    check_metrics("regression_metrics.names", names, REGRESSION_METRICS)
     v1 = tf.compat.v1.metrics
     labels = tf.cast(labels, tf.float32)
     make = {
@@ -100,19 +130,6 @@ def regression_metrics(
         "prediction_mean": lambda: v1.mean(predictions, weights),
         "label_mean": lambda: v1.mean(labels, weights),
     }
-    return _chosen("regression_metrics", names, make)
-
-
-def _chosen(
-    configurable: str, names: Sequence[str], make: dict[str, Callable[[], Any]]
-) -> dict[str, Any]:
-    if isinstance(names, str):
-        raise ValueError(f"metrics = {names!r} must be a list of names; write [{names!r}].")
-    for name in names:
-        if name not in make:
-            close = difflib.get_close_matches(str(name), make, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(make)}."
-            raise ValueError(f"{configurable}: there is no metric {name!r}; {hint}")
     return {name: make[name]() for name in names}
 
 

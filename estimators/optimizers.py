@@ -8,6 +8,8 @@ from typing import Any
 
 import gin
 
+from .rates import checked_rate
+
 
 @gin.configurable(module="genever")
 def GradientDescentOptimizer(
@@ -23,11 +25,13 @@ def GradientDescentOptimizer(
         name: prefix of the names of its variables.
     Returns:
         The `tf.compat.v1.train.GradientDescentOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.GradientDescentOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("GradientDescentOptimizer.learning_rate", learning_rate),
         use_locking=use_locking,
         name=name,
     )
@@ -51,11 +55,13 @@ def MomentumOptimizer(
         use_nesterov: Nesterov momentum.
     Returns:
         The `tf.compat.v1.train.MomentumOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.MomentumOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("MomentumOptimizer.learning_rate", learning_rate),
         momentum=momentum,
         use_locking=use_locking,
         name=name,
@@ -79,11 +85,13 @@ def AdagradOptimizer(
         name: prefix of the names of its variables.
     Returns:
         The `tf.compat.v1.train.AdagradOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.AdagradOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("AdagradOptimizer.learning_rate", learning_rate),
         initial_accumulator_value=initial_accumulator_value,
         use_locking=use_locking,
         name=name,
@@ -108,11 +116,13 @@ def AdadeltaOptimizer(
         name: prefix of the names of its variables.
     Returns:
         The `tf.compat.v1.train.AdadeltaOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.AdadeltaOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("AdadeltaOptimizer.learning_rate", learning_rate),
         rho=rho,
         epsilon=epsilon,
         use_locking=use_locking,
@@ -140,11 +150,13 @@ def AdamOptimizer(
         name: prefix of the names of its variables.
     Returns:
         The `tf.compat.v1.train.AdamOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.AdamOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("AdamOptimizer.learning_rate", learning_rate),
         beta1=beta1,
         beta2=beta2,
         epsilon=epsilon,
@@ -175,11 +187,13 @@ def RMSPropOptimizer(
         name: prefix of the names of its variables.
     Returns:
         The `tf.compat.v1.train.RMSPropOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.RMSPropOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("RMSPropOptimizer.learning_rate", learning_rate),
         decay=decay,
         momentum=momentum,
         epsilon=epsilon,
@@ -219,11 +233,13 @@ def FtrlOptimizer(
         beta: added to the square roots in the step size.
     Returns:
         The `tf.compat.v1.train.FtrlOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.FtrlOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("FtrlOptimizer.learning_rate", learning_rate),
         learning_rate_power=learning_rate_power,
         initial_accumulator_value=initial_accumulator_value,
         l1_regularization_strength=l1_regularization_strength,
@@ -255,11 +271,13 @@ def ProximalGradientDescentOptimizer(
         name: prefix of the names of its variables.
     Returns:
         The `tf.compat.v1.train.ProximalGradientDescentOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.ProximalGradientDescentOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("ProximalGradientDescentOptimizer.learning_rate", learning_rate),
         l1_regularization_strength=l1_regularization_strength,
         l2_regularization_strength=l2_regularization_strength,
         use_locking=use_locking,
@@ -287,11 +305,13 @@ def ProximalAdagradOptimizer(
         name: prefix of the names of its variables.
     Returns:
         The `tf.compat.v1.train.ProximalAdagradOptimizer`.
+    Raises:
+        ValueError: the learning rate is a negative number.
     """
     import tensorflow as tf
 
     return tf.compat.v1.train.ProximalAdagradOptimizer(
-        learning_rate=learning_rate,
+        learning_rate=checked_rate("ProximalAdagradOptimizer.learning_rate", learning_rate),
         initial_accumulator_value=initial_accumulator_value,
         l1_regularization_strength=l1_regularization_strength,
         l2_regularization_strength=l2_regularization_strength,

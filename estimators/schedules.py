@@ -8,6 +8,8 @@ from typing import Any
 
 import gin
 
+from .rates import check_positive, checked_rate
+
 
 @gin.configurable(module="genever")
 def exponential_decay(
@@ -27,9 +29,13 @@ def exponential_decay(
         warmup_steps: the rate first rises linearly for so many steps; the decay starts after them.
     Returns:
         The rate of the current global step, a float32 scalar tensor.
+    Raises:
+        ValueError: a rate is negative, or `decay_steps` is not above 0.
     """
     import tensorflow as tf
 
+    checked_rate("exponential_decay.learning_rate", learning_rate)
+    check_positive("exponential_decay.decay_steps", decay_steps)
     return _at_global_step(
         "exponential_decay",
         warmup_steps,
@@ -59,9 +65,14 @@ def polynomial_decay(
         warmup_steps: the rate first rises linearly for so many steps; the decay starts after them.
     Returns:
         The rate of the current global step, a float32 scalar tensor.
+    Raises:
+        ValueError: a rate is negative, or `decay_steps` is not above 0.
     """
     import tensorflow as tf
 
+    checked_rate("polynomial_decay.learning_rate", learning_rate)
+    checked_rate("polynomial_decay.end_learning_rate", end_learning_rate)
+    check_positive("polynomial_decay.decay_steps", decay_steps)
     return _at_global_step(
         "polynomial_decay",
         warmup_steps,
@@ -84,9 +95,13 @@ def cosine_decay(
         warmup_steps: the rate first rises linearly for so many steps; the decay starts after them.
     Returns:
         The rate of the current global step, a float32 scalar tensor.
+    Raises:
+        ValueError: a rate is negative, or `decay_steps` is not above 0.
     """
     import tensorflow as tf
 
+    checked_rate("cosine_decay.learning_rate", learning_rate)
+    check_positive("cosine_decay.decay_steps", decay_steps)
     return _at_global_step(
         "cosine_decay",
         warmup_steps,
@@ -112,9 +127,13 @@ def inverse_time_decay(
         warmup_steps: the rate first rises linearly for so many steps; the decay starts after them.
     Returns:
         The rate of the current global step, a float32 scalar tensor.
+    Raises:
+        ValueError: a rate is negative, or `decay_steps` is not above 0.
     """
     import tensorflow as tf
 
+    checked_rate("inverse_time_decay.learning_rate", learning_rate)
+    check_positive("inverse_time_decay.decay_steps", decay_steps)
     return _at_global_step(
         "inverse_time_decay",
         warmup_steps,
@@ -138,7 +157,7 @@ def piecewise_constant(
     Returns:
         The rate of the current global step, a float32 scalar tensor.
     Raises:
-        ValueError: the numbers of boundaries and values do not fit.
+        ValueError: the numbers of boundaries and values do not fit, or a rate is negative.
     """
     import tensorflow as tf
 
@@ -147,6 +166,8 @@ def piecewise_constant(
             f"piecewise_constant.values has {len(values)} rates for {len(boundaries)} boundaries; "
             f"give {len(boundaries) + 1}."
         )
+    for rate in values:
+        checked_rate("piecewise_constant.values", rate)
     return _at_global_step(
         "piecewise_constant",
         warmup_steps,

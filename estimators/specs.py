@@ -5,6 +5,7 @@ from typing import Any
 
 import gin
 
+from .folder_names import check_folder_name
 from .signatures import INPUT_FN_ARGUMENTS, expose_arguments
 
 
@@ -61,11 +62,13 @@ def EvalSpec(
     Returns:
         The `tf.estimator.EvalSpec`.
     Raises:
-        ValueError: `input_fn` is not a function.
+        ValueError: `input_fn` is not a function, or `name` is not the name of one folder.
     """
     import tensorflow as tf
     from absl import logging
 
+    if name:
+        check_folder_name("EvalSpec.name", name)
     for argument, seconds in (
         ("start_delay_secs", start_delay_secs),
         ("throttle_secs", throttle_secs),

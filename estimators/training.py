@@ -5,6 +5,8 @@ from typing import Any
 
 import gin
 
+from .optimizer_kinds import not_of_tf_train
+
 
 @gin.configurable(module="genever", denylist=["loss", "optimizer", "scope_optimizers"])
 def create_train_op(
@@ -91,10 +93,7 @@ def make_optimizer(optimizer: Any) -> Any:
     if isinstance(made, Callable) and not isinstance(made, tf.compat.v1.train.Optimizer):
         made = made()
     if not isinstance(made, tf.compat.v1.train.Optimizer):
-        raise ValueError(
-            f"optimizer = {made!r} is not an optimizer of tf.compat.v1.train; write one such as "
-            "`@AdamOptimizer` (Adam, Ftrl, ... of Keras are for canned Estimators)."
-        )
+        raise not_of_tf_train(made)
     return made
 
 

@@ -7,8 +7,14 @@ from typing import Any
 import gin
 
 from .feature_ids import Ids, categories, cross, numbers
-from .metrics import binary_classification_metrics
+from .metrics import (
+    BINARY_METRICS,
+    BinaryMetric,
+    binary_classification_metrics,
+    check_metrics,
+)
 from .training import create_train_op
+from .whole_numbers import check_whole, check_widths
 
 
 def _adagrad() -> Any:
@@ -30,7 +36,7 @@ def wide_deep(
     dropout: float = 0.0,
     optimizer: Any = _adagrad,
     wide_optimizer: Any = None,
-    metrics: Sequence[str] = (
+    metrics: Sequence[BinaryMetric] = (
         "auc",
         "accuracy",
         "precision",
@@ -66,12 +72,20 @@ def wide_deep(
         The `tf.estimator.EstimatorSpec`; predictions: 'logits' and 'probabilities' of class 1,
         float32, [batch], and 'class_ids', int64, [batch].
     Raises:
-        ValueError: a cross names no categorical feature, or `dropout` is not in 0 ... 1.
+        ValueError: a size is not a whole number of at least 1, a cross is not of two or more
+            categorical features, a metric is unknown, or `dropout` is not in 0 ... 1.
+        tf.errors.InvalidArgumentError: in training or evaluation, a label is neither 0 nor 1.
     """
     import tensorflow as tf
 
     if not 0 <= dropout < 1:
         raise ValueError(f"wide_deep.dropout = {dropout} must be at least 0 and below 1.")
+    check_widths("wide_deep.hidden_units", hidden_units)
+    check_whole("wide_deep.embedding_dimension", embedding_dimension)
+    check_whole("wide_deep.cross_buckets", cross_buckets)
+    _check_crosses(crosses)
+    # Here and not at the first evaluation, which may be hours later.
+    check_metrics("wide_deep.metrics", metrics, BINARY_METRICS)
     training = mode == tf.estimator.ModeKeys.TRAIN
     ids = categories(schema, features)
     dense = numbers(schema, features)
@@ -86,7 +100,7 @@ def wide_deep(
     if mode == tf.estimator.ModeKeys.PREDICT:
         return _prediction(mode, logits, probabilities)
 
-    labels = tf.reshape(tf.cast(labels, tf.float32), tf.shape(logits))
+    labels = tf.reshape(_zero_or_one(labels, schema), tf.shape(logits))
     losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
     weights = None
     loss = tf.reduce_mean(losses)
@@ -105,6 +119,58 @@ def wide_deep(
     scopes = {} if wide_optimizer is None else {"wide": wide_optimizer}
     train_op = create_train_op(loss, optimizer, scope_optimizers=scopes)
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def _zero_or_one(labels: Any, schema: Any) -> Any:
+    """The labels as float32; a step with any other label than 0 or 1 fails."""
+    import tensorflow as tf
+
+    # Without quotes, before which TensorFlow's message of a failed assertion has backslashes.
+    name = "the label" if schema.label is None else f"the label {schema.label.name}"
+    if labels is None:
+        raise ValueError(
+            f"wide_deep: the input_fn gives no labels; it must give {name}, 0 or 1, beside the "
+            "features."
+        )
+    labels = tf.convert_to_tensor(labels)
+    if labels.dtype == tf.string:
+        raise ValueError(f"wide_deep: {name} is a string; turn it into a number that is 0 or 1.")
+    labels = tf.cast(labels, tf.float32)
+    known = tf.equal(labels, 0.0) | tf.equal(labels, 1.0)
+    check = tf.debugging.Assert(
+        tf.reduce_all(known),
+        [
+            f"wide_deep: {name} must be 0 or 1 in every example; other values:",
+            tf.boolean_mask(labels, ~known),
+        ],
+    )
+    with tf.control_dependencies([check]):
+        return tf.identity(labels)
+
+
+def _check_crosses(crosses: Any) -> None:
+    if isinstance(crosses, str) or not isinstance(crosses, Sequence):
+        raise ValueError(
+            f"wide_deep.crosses = {crosses!r} must be a list of lists, such as "
+            "[['origin', 'hour']]."
+        )
+    for names in crosses:
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise ValueError(
+                f"wide_deep.crosses = {list(crosses)!r}: {names!r} is not a list of features; each "
+                "cross is a list of its own, such as [['origin', 'hour']]."
+            )
+        if len(names) < 2:
+            raise ValueError(
+                f"wide_deep.crosses: the cross {list(names)!r} has fewer than two features; name "
+                "two or more, or remove it: each feature has weights without a cross."
+            )
+        twice = next((name for name in names if list(names).count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(
+                f"wide_deep.crosses: the cross {list(names)!r} has {twice!r} twice; name each "
+                "feature once."
+            )
 
 
 def _prediction(mode: str, logits: Any, probabilities: Any) -> Any:

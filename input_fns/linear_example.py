@@ -34,7 +34,7 @@ def linear_arrays(
         both float32.
 
     Raises:
-        ValueError: a split of another name.
+        ValueError: a split of another name, no weights, or a number that is not whole.
     """
     import numpy as np
 
@@ -43,6 +43,13 @@ def linear_arrays(
             f"linear_arrays.split is {split!r}"
             f"{did_you_mean(str(split), _SPLITS) or '; give train or eval.'}"
         )
+    if isinstance(weights, str) or not isinstance(weights, Sequence) or not weights:
+        raise ValueError(f"linear_arrays.weights is {weights!r}; give a list such as [1.0, 2.0].")
+    for name, value, least in (("examples", examples, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(
+                f"linear_arrays.{name} is {value!r}; give a whole number of at least {least}."
+            )
     x = np.random.default_rng([seed, _SPLITS.index(split)]).normal(size=(examples, len(weights)))
     x = x.astype(np.float32)
     y = x.astype(np.float64) @ np.asarray(weights, np.float64) + bias

@@ -184,3 +184,92 @@ def test_dnn_columns_are_dense():
 def test_an_unknown_activation():
     with pytest.raises(ValueError, match="activation 'rellu' is not a function in tf.nn"):
         estimators.DNNClassifier([4], [], activation_fn="rellu")
+
+
+def own_optimizer():
+    import tensorflow as tf
+
+    return tf.compat.v1.train.AdamOptimizer()
+
+
+def tf_class():
+    import tensorflow as tf
+
+    return tf.compat.v1.train.FtrlOptimizer
+
+
+WIDTHS = "must be a whole number; give 1 or more"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("DNNClassifier", {"hidden_units": [0]}, rf"DNNClassifier.hidden_units = \[0\].*{WIDTHS}"),
+        ("DNNRegressor", {"hidden_units": [4, -1]}, f"DNNRegressor.* the width -1 {WIDTHS}"),
+        ("DNNClassifier", {"hidden_units": 4}, r"hidden_units = 4 must be a list .* write \[4\]"),
+        (
+            "DNNLinearCombinedClassifier",
+            {"dnn_hidden_units": [0]},
+            rf"DNNLinearCombinedClassifier.dnn_hidden_units = \[0\]: the width 0 {WIDTHS}",
+        ),
+        (
+            "DNNLinearCombinedRegressor",
+            {"dnn_hidden_units": [True]},
+            f"DNNLinearCombinedRegressor.dnn_hidden_units = .* the width True {WIDTHS}",
+        ),
+        (
+            "LinearClassifier",
+            {"optimizer": own_optimizer()},
+            "LinearClassifier.optimizer is an AdamOptimizer of tf.compat.v1.train, .*write `@Adam`",
+        ),
+        (
+            "LinearRegressor",
+            {"optimizer": estimators.GradientDescentOptimizer},
+            "LinearRegressor.optimizer is a GradientDescentOptimizer of .* write `@SGD`",
+        ),
+        (
+            "DNNClassifier",
+            {"hidden_units": [4], "optimizer": tf_class()},
+            "DNNClassifier.optimizer is a FtrlOptimizer of .* write `@Ftrl`",
+        ),
+        (
+            "DNNLinearCombinedRegressor",
+            {"dnn_hidden_units": [4], "linear_optimizer": estimators.MomentumOptimizer},
+            "DNNLinearCombinedRegressor.linear_optimizer .* write `@SGD` and set SGD.momentum",
+        ),
+        (
+            "DNNLinearCombinedClassifier",
+            {"dnn_hidden_units": [4], "dnn_optimizer": estimators.ProximalAdagradOptimizer},
+            "DNNLinearCombinedClassifier.dnn_optimizer .* write one such as `@Adam`",
+        ),
+        ("BaselineClassifier", {"optimizer": 3}, "BaselineClassifier.optimizer = 3 is not an opt"),
+    ],
+)
+def test_mistakes(name, arguments, message):
+    if name.startswith("Linear"):
+        arguments = {"feature_columns": [], **arguments}
+    elif "Combined" in name:
+        arguments = {"linear_feature_columns": [], "dnn_feature_columns": [], **arguments}
+    elif name.startswith("DNN"):
+        arguments = {"feature_columns": [], **arguments}
+    with pytest.raises(ValueError, match=message):
+        getattr(estimators, name)(**arguments)
+
+
+def test_a_scoped_reference_to_an_optimizer_of_tf_train():
+    gin.parse_config("BaselineRegressor.optimizer = @slow/AdamOptimizer")
+    with pytest.raises(ValueError, match="is an AdamOptimizer of .* write `@Adam`"):
+        estimators.BaselineRegressor()
+
+
+def test_a_function_that_makes_the_wrong_optimizer(tmp_path):
+    estimator = estimators.BaselineRegressor(str(tmp_path), optimizer=own_optimizer)
+    with pytest.raises(
+        ValueError, match="BaselineRegressor.optimizer is an AdamOptimizer of .*Adam"
+    ):
+        estimator.train(input_fn(columns()[1], ["size"]), max_steps=1)
+
+
+def test_an_embedding_without_numbers():
+    with pytest.raises(ValueError, match="dnn_columns.embedding_dimension = 0 must be a whole num"):
+        estimators.dnn_columns(None, embedding_dimension=0)

@@ -1,4 +1,5 @@
 import os
+import re
 
 import gin
 import numpy as np
@@ -141,6 +142,14 @@ def test_a_metric_that_is_not_evaluated(tmp_path):
     exporter = BestExporter("best", lambda: None, metric="acc_loss")
     with pytest.raises(ValueError, match="no metric 'acc_loss' was evaluated; did you mean 'loss'"):
         exporter.export(Recorder(tmp_path), str(tmp_path), "ckpt", {"loss": 1.0}, False)
+
+
+@pytest.mark.parametrize("make", [FinalExporter, LatestExporter, BestExporter])
+@pytest.mark.parametrize("name", ["a/../../b", "a/b", "/a", "..", ".", "", " ", "a\\b", 3])
+def test_a_name_that_leads_elsewhere(make, name):
+    message = rf"^{make.__name__}.name = {re.escape(repr(name))} must be the name of one folder"
+    with pytest.raises(ValueError, match=message):
+        make(name, lambda: None)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,22 @@ def test_the_feature_must_be_a_matrix_named_x():
             linear_regression({"x": tf.zeros([3])}, None, "infer")
 
 
+@pytest.mark.parametrize("mode", ["train", "eval", "infer"])
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        (["average_los"], "linear_regression.metrics: there is no metric 'average_los'; did you"),
+        ("label_mean", r"linear_regression.metrics = 'label_mean' must be a list of names; write"),
+        (["auc"], "there is no metric 'auc'; choose from average_loss, mean_squared_error"),
+    ],
+)
+def test_mistakes(mode, metrics, message):
+    import tensorflow as tf
+
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
+        linear_regression({"x": tf.zeros([3, 2])}, tf.zeros([3]), mode, metrics=metrics)
+
+
 def test_the_shipped_config_gives_the_same_on_two_devices(run_program):
     printed = run_program("""
 from genever.launch.config import load

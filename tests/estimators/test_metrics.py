@@ -1,6 +1,16 @@
+import inspect
+from typing import get_type_hints
+
 import numpy as np
 import pytest
-from genever.estimators import binary_classification_metrics, regression_metrics
+import typeguard
+from genever.estimators import (
+    binary_classification_metrics,
+    linear_regression,
+    regression_metrics,
+    wide_deep,
+)
+from genever.estimators.metrics import BINARY_METRICS, REGRESSION_METRICS
 
 pytestmark = pytest.mark.core
 
@@ -28,18 +38,6 @@ def data():
     return labels, probabilities.astype("float32"), weights
 
 
-NAMES = (
-    "accuracy",
-    "auc",
-    "precision",
-    "recall",
-    "average_loss",
-    "prediction_mean",
-    "label_mean",
-    "calibration",
-)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_binary_metrics_are_those_of_scikit_learn(data, weighted):
     from sklearn import metrics
@@ -48,7 +46,7 @@ def test_binary_metrics_are_those_of_scikit_learn(data, weighted):
     losses = -np.log(np.where(labels == 1, probabilities, 1 - probabilities)).astype("float32")
     if weighted:
         found = evaluated(
-            lambda *t: binary_classification_metrics(NAMES, *t, threshold=0.4),
+            lambda *t: binary_classification_metrics(BINARY_METRICS, *t, threshold=0.4),
             labels,
             probabilities,
             losses,
@@ -57,7 +55,9 @@ def test_binary_metrics_are_those_of_scikit_learn(data, weighted):
     else:
         weights = None
         found = evaluated(
-            lambda y, p, loss: binary_classification_metrics(NAMES, y, p, loss, threshold=0.4),
+            lambda y, p, loss: binary_classification_metrics(
+                BINARY_METRICS, y, p, loss, threshold=0.4
+            ),
             labels,
             probabilities,
             losses,
@@ -104,16 +104,11 @@ def test_one_class_alone_gives_no_nan(label):
 
 def test_regression_metrics_are_those_of_numpy(data):
     labels, predictions, weights = data
-    names = (
-        "average_loss",
-        "mean_squared_error",
-        "root_mean_squared_error",
-        "mean_absolute_error",
-        "prediction_mean",
-        "label_mean",
-    )
     found = evaluated(
-        lambda y, p, w: regression_metrics(names, y, p, w), labels, predictions, weights
+        lambda y, p, w: regression_metrics(REGRESSION_METRICS, y, p, w),
+        labels,
+        predictions,
+        weights,
     )
     error = labels - predictions
     square = np.average(error**2, weights=weights)
@@ -141,3 +136,16 @@ def test_unknown_names():
             regression_metrics(["auc"], y, y)
         with pytest.raises(ValueError, match=r"'auc' must be a list of names; write \['auc'\]"):
             binary_classification_metrics("auc", y, y, y)
+        with pytest.raises(ValueError, match="binary_classification_metrics.auc_bins = 0 must be"):
+            binary_classification_metrics(["auc"], y, y, y, auc_bins=0)
+
+
+@pytest.mark.parametrize(
+    ("model_fn", "known"), [(linear_regression, REGRESSION_METRICS), (wide_deep, BINARY_METRICS)]
+)
+def test_the_annotations_of_the_model_fns_name_every_metric(model_fn, known):
+    annotation = get_type_hints(inspect.unwrap(model_fn))["metrics"]
+    typeguard.check_type(list(known), annotation)
+    for wrong in (["acuracy"], known[0]):
+        with pytest.raises(typeguard.TypeCheckError):
+            typeguard.check_type(wrong, annotation)

@@ -73,8 +73,23 @@ def test_the_decay_starts_after_the_warm_up():
     )
 
 
-def test_mistakes():
-    with pytest.raises(ValueError, match="values has 2 rates for 2 boundaries; give 3"):
-        estimators.piecewise_constant([1, 2], [0.1, 0.2])
-    with pytest.raises(ValueError, match="cosine_decay has no global step outside a model"):
-        estimators.cosine_decay(0.1, 10)
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"),
+    [
+        ("piecewise_constant", ([1, 2], [0.1, 0.2]), "has 2 rates for 2 boundaries; give 3"),
+        ("piecewise_constant", ([1], [0.1, -0.2]), "piecewise_constant.values = -0.2 must be"),
+        ("cosine_decay", (0.1, 10), "cosine_decay has no global step outside a model"),
+        ("cosine_decay", (-0.1, 10), "cosine_decay.learning_rate = -0.1 must be a number that is"),
+        ("cosine_decay", (0.1, 0), "cosine_decay.decay_steps = 0 must be above 0"),
+        ("exponential_decay", (-1, 10, 0.5), "exponential_decay.learning_rate = -1 must be"),
+        ("exponential_decay", (1, -5, 0.5), "exponential_decay.decay_steps = -5 must be above 0"),
+        ("inverse_time_decay", (-1, 10, 0.5), "inverse_time_decay.learning_rate = -1 must be"),
+        ("inverse_time_decay", (1, 0, 0.5), "inverse_time_decay.decay_steps = 0 must be above 0"),
+        ("polynomial_decay", (-1, 10), "polynomial_decay.learning_rate = -1 must be"),
+        ("polynomial_decay", (1, 10, -0.5), "polynomial_decay.end_learning_rate = -0.5 must be"),
+        ("polynomial_decay", (1, 0), "polynomial_decay.decay_steps = 0 must be above 0"),
+    ],
+)
+def test_mistakes(make, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(estimators, make)(*arguments)

@@ -1,6 +1,7 @@
 import gin
 import numpy as np
 import pytest
+from genever import estimators
 from genever.estimators import AdamOptimizer, create_train_op
 
 pytestmark = pytest.mark.core
@@ -109,8 +110,6 @@ def test_an_optimizer_may_be_an_uncalled_gin_reference_with_a_schedule():
 
 
 def test_every_optimizer_takes_a_step_downhill():
-    from genever import estimators
-
     names = [name for name in estimators.__all__ if name.endswith("Optimizer")]
     assert len(names) == 9
     gin.bind_parameter("MomentumOptimizer.momentum", 0.9)
@@ -125,7 +124,18 @@ def test_every_optimizer_takes_a_step_downhill():
     [
         ({"l2": -1.0}, "create_train_op.l2 = -1.0 must not be negative"),
         ({"clip_gradient_norm": 0.0}, "clip_gradient_norm = 0.0 must be positive"),
-        ({"optimizer": "Adam"}, "optimizer = 'Adam' is not an optimizer of tf.compat.v1.train"),
+        (
+            {"optimizer": "Adam"},
+            "optimizer = 'Adam' is not an optimizer of tf.compat.v1.train; write `@AdamOptimizer`",
+        ),
+        ({"optimizer": estimators.Adam}, "the Keras optimizer Adam is not .* `@AdamOptimizer`"),
+        ({"optimizer": estimators.SGD}, "optimizer SGD is not .*`@GradientDescentOptimizer`"),
+        ({"optimizer": estimators.RMSprop}, "optimizer RMSprop is not .* `@RMSPropOptimizer`"),
+        ({"optimizer": estimators.Nadam}, "optimizer Nadam .* write one such as `@AdamOptimizer`"),
+        (
+            {"optimizer": 3},
+            r"optimizer = an int \(3\) is not .* write one such as `@AdamOptimizer`",
+        ),
     ],
 )
 def test_mistakes(arguments, message):
@@ -137,3 +147,17 @@ def test_mistakes(arguments, message):
 def test_a_model_without_variables():
     with pytest.raises(ValueError, match="the model has no trainable variables"):
         one_step(lambda tf: tf.constant(1.0))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in estimators.__all__ if n.endswith("Optimizer")]
+    + ["SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop"],
+)
+@pytest.mark.parametrize("rate", [-0.1, float("nan"), np.float32(-1)])
+def test_a_negative_rate(name, rate):
+    arguments = {"momentum": 0.9} if name == "MomentumOptimizer" else {}
+    message = rf"{name}.learning_rate = .* must be a number that is not negative; give one such"
+    with pytest.raises(ValueError, match=message):
+        getattr(estimators, name)(learning_rate=rate, **arguments)
+    assert getattr(estimators, name)(learning_rate=0.0, **arguments)

@@ -159,18 +159,88 @@ def test_column_names_need_not_be_variable_names(tmp_path):
     [
         ({"crosses": [["a", "c"]]}, "wide_deep.crosses: 'c' is not a categorical feature; .* a, b"),
         ({"dropout": 1.0}, "wide_deep.dropout = 1.0 must be at least 0 and below 1"),
-        ({"metrics": ["AUC"]}, "there is no metric 'AUC'"),
+        ({"metrics": ["AUC"]}, "wide_deep.metrics: there is no metric 'AUC'; did you mean 'auc'"),
+        ({"metrics": "auc"}, r"wide_deep.metrics = 'auc' must be a list of names; write \['auc'\]"),
+        ({"metrics": 3}, "wide_deep.metrics = 3 must be a list of names; choose from accuracy"),
+        (
+            {"hidden_units": [8, 0]},
+            r"wide_deep.hidden_units = \[8, 0\]: the width 0 must be a whole number; give 1 or",
+        ),
+        ({"hidden_units": [-4]}, "the width -4 must be a whole number"),
+        ({"hidden_units": [8.0]}, "the width 8.0 must be a whole number"),
+        ({"hidden_units": [True]}, "the width True must be a whole number"),
+        ({"hidden_units": 8}, r"hidden_units = 8 must be a list of widths; write \[8\]"),
+        ({"hidden_units": "8"}, r"hidden_units = '8' must be a list of widths, such as \[128"),
+        ({"embedding_dimension": 0}, "wide_deep.embedding_dimension = 0 must be a whole number"),
+        ({"embedding_dimension": 2.5}, "embedding_dimension = 2.5 must be a whole number; give 1"),
+        ({"cross_buckets": 0}, "wide_deep.cross_buckets = 0 must be a whole number; give 1 or"),
+        ({"cross_buckets": True}, "wide_deep.cross_buckets = True must be a whole number"),
+        ({"crosses": "ab"}, "wide_deep.crosses = 'ab' must be a list of lists"),
+        ({"crosses": ["a", "b"]}, "'a' is not a list of features; each cross is a list of its own"),
+        ({"crosses": [["a"]]}, r"the cross \['a'\] has fewer than two features"),
+        (
+            {"crosses": [["a", "b", "a"]]},
+            r"\['a', 'b', 'a'\] has 'a' twice; name each feature once",
+        ),
     ],
 )
-def test_mistakes(xor, arguments, message):
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_mistakes(xor, mode, arguments, message):
     import tensorflow as tf
 
     schema = xor[0]
-    features = {"a": tf.constant(["no"]), "b": tf.constant(["yes"])}
     with tf.Graph().as_default():
         features = {"a": tf.constant(["no"]), "b": tf.constant(["yes"])}
         with pytest.raises(ValueError, match=message):
-            wide_deep(features, tf.constant([1]), "eval", schema=schema, **arguments)
+            wide_deep(features, tf.constant([1]), mode, schema=schema, **arguments)
+
+
+@pytest.mark.parametrize("wrong", [7.0, 0.5, -1.0, np.nan])
+def test_labels_other_than_0_and_1(xor, tmp_path, wrong):
+    import tensorflow as tf
+
+    schema, columns, labels = xor
+    message = rf"wide_deep: the label y must be 0 or 1 in every example.*\[{wrong:g}\]"
+    estimator = trained(tmp_path, schema, columns, labels, steps=1, hidden_units=[])
+    labels = labels.astype("float32")
+    labels[5] = wrong
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        estimator.evaluate(input_fn(columns, labels))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        estimator.train(input_fn(columns, labels), steps=5)
+    assert estimator.get_variable_value("global_step") == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["yes"], "wide_deep: the label y is a string; turn it into a number that is 0 or 1"),
+        (None, "the input_fn gives no labels; it must give the label y, 0 or 1, beside"),
+    ],
+)
+def test_labels_that_are_no_numbers(xor, labels, message):
+    import tensorflow as tf
+
+    with tf.Graph().as_default():
+        features = {"a": tf.constant(["no"]), "b": tf.constant(["yes"])}
+        with pytest.raises(ValueError, match=message):
+            wide_deep(features, labels, "train", schema=xor[0])
+
+
+@pytest.mark.parametrize(("label", "dtype"), [(1, "int32"), (True, "bool"), (0.0, "float64")])
+def test_labels_of_any_dtype_count(xor, label, dtype):
+    import tensorflow as tf
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        features = {"a": tf.constant(["no"]), "b": tf.constant(["yes"])}
+        labels = tf.constant([[label]], tf.as_dtype(dtype))
+        spec = wide_deep(features, labels, "eval", schema=xor[0], hidden_units=[])
+        session.run([tf.compat.v1.global_variables_initializer(), *_tables(tf)])
+        assert session.run(spec.loss) == pytest.approx(np.log(2))
+
+
+def _tables(tf):
+    return tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS)
 
 
 def test_a_feature_that_the_input_fn_does_not_give(xor):
@@ -230,8 +300,16 @@ for both in (None, strategy):
     metrics = estimator.evaluate(input_fn)
     found.append([float(metrics[k]) for k in ("auc", "accuracy", "average_loss", "calibration")])
 print(found)
+labels[labels == 1] = 7
+try:
+    estimator.train(input_fn, steps=5)
+except tf.errors.InvalidArgumentError as error:
+    print("refused:", " ".join(error.message.split()))
 """)
-    one, two = eval(printed.splitlines()[-1])
+    *_, found, refused = printed.splitlines()
+    one, two = eval(found)
+    assert refused.startswith("refused: ")
+    assert "wide_deep: the label y must be 0 or 1" in printed[printed.index("refused: ") :]
     assert one[1] > 0.9
     # Same data and same steps; the replicas start from other random numbers.
     assert two == pytest.approx(one, abs=0.01)

@@ -36,6 +36,22 @@ def test_linear_arrays():
         linear_arrays(split="tain")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"examples": -3}, r"linear_arrays\.examples is -3; give a whole number of at least 1"),
+        ({"examples": 0}, r"linear_arrays\.examples is 0; give a whole number of at least 1"),
+        ({"examples": True}, r"linear_arrays\.examples is True; give a whole number"),
+        ({"seed": -1}, r"linear_arrays\.seed is -1; give a whole number of at least 0"),
+        ({"weights": ()}, r"linear_arrays\.weights is \(\); give a list such as \[1.0, 2.0\]"),
+        ({"weights": 1.0}, r"linear_arrays\.weights is 1.0; give a list such as"),
+    ],
+)
+def test_linear_arrays_of_nothing(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        linear_arrays(**arguments)
+
+
 def test_flights_that_arrived():
     train, held_out = flights_frame("train"), flights_frame("eval")
     assert (len(train), len(held_out)) == (262_242, 65_104)
