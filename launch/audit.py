@@ -132,6 +132,7 @@ def _wrong_types(places: dict[tuple[str, str, str], str], spelling: Spelling) ->
             if not _fits(value, hints[parameter]):
                 where = places.get((scope, selector, parameter), "config")
                 wanted = inspect.formatannotation(hints[parameter]).replace("collections.abc.", "")
+                wanted = wanted.replace("typing.", "")
                 name = spelling.parameter(scope, selector, parameter)
                 yield f"{where}: '{name}' is {value!r}; it must be {wanted}{_near(value, wanted)}"
 
