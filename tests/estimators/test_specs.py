@@ -62,3 +62,11 @@ def test_wrapped_input_fns_show_their_arguments_to_tensorflow():
 def test_an_input_fn_with_parentheses_is_named():
     with pytest.raises(ValueError, match="TrainSpec.input_fn = 5 is not a function; write `@name"):
         TrainSpec(5)
+
+
+@pytest.mark.parametrize("name", ["a/../../b", ".."])
+def test_an_evaluation_whose_name_leads_elsewhere(name):
+    with pytest.raises(
+        ValueError, match=f"EvalSpec.name = '{name}' must be the name of one folder"
+    ):
+        EvalSpec(lambda: None, name=name)
