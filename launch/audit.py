@@ -141,7 +141,11 @@ def _fits(value: Any, wanted: Any) -> bool:
     if isinstance(value, bool) and "bool" not in str(wanted) and "Any" not in str(wanted):
         return False  # for Python True is an int
     try:
-        typeguard.check_type(value, wanted)
+        typeguard.check_type(
+            value,
+            wanted,
+            collection_check_strategy=typeguard.CollectionCheckStrategy.ALL_ITEMS,
+        )
     except typeguard.TypeCheckError:
         return False
     return True

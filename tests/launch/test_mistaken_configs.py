@@ -153,6 +153,10 @@ FILES = {
         SOUND + "wide_deep.hidden_units = 128",
         ["run.gin:12", "'wide_deep.hidden_units' is 128; it must be"],
     ),
+    "metric that is misspelt": (
+        SOUND + "linear_regression.metrics = ['average_loss', 'mean_square_error']",
+        ["run.gin:12", "it must be Sequence[Literal[", "did you mean 'mean_squared_error'"],
+    ),
     "number below its range": (
         SOUND.replace("TrainSpec.max_steps = 10", "TrainSpec.max_steps = -1"),
         ["run.gin:11", "max_steps", "-1"],
