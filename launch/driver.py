@@ -279,9 +279,9 @@ class _LocalRun:
                         is_the_final_export=final,
                     )
                     if path is not None:
-                        path = path.decode() if isinstance(path, bytes) else path
-                        self._report.say(f"exported {path}")
-                        self._ledger.add("exported", step=step, exporter=exporter.name, path=path)
+                        text = os.fsdecode(path)
+                        self._report.say(f"exported {text}")
+                        self._ledger.add("exported", step=step, exporter=exporter.name, path=text)
                 results.append(path)
             self._exports.append(results)
 
@@ -302,8 +302,9 @@ class _LocalRun:
         self._export(step, final=True)
 
     @staticmethod
-    def _still_there(path: str | None) -> str | None:
-        return path if path and os.path.isdir(path) else None
+    def _still_there(path: str | None) -> bytes | None:
+        # Bytes, as TensorFlow's exporters return them.
+        return os.fsencode(path) if path and os.path.isdir(path) else None
 
     def _saved_step(self) -> int | None:
         """Returns the global step of the latest checkpoint, None where there is none."""

@@ -129,7 +129,7 @@ def test_input_that_ends_is_evaluated_and_exported(tmp_path):
     assert metrics["global_step"] == 10
     ended = Ledger(str(tmp_path)).last("ended")
     assert (ended["step"], ended["reason"]) == (10, "the input ended")
-    served = tf.saved_model.load(path).signatures["serving_default"](x=tf.constant([2.0]))
+    served = tf.saved_model.load(path.decode()).signatures["serving_default"](x=tf.constant([2.0]))
     assert list(served.values())[0].numpy()[0] == pytest.approx(2 * weight_of(tmp_path))
 
 
@@ -213,7 +213,7 @@ def test_latest_and_best_exporters(tmp_path):
     ]
     _, paths = genever.train_and_evaluate(estimator(tmp_path), *specs(30, exporters=exporters))
     assert len(os.listdir(tmp_path / "export" / "latest")) == 3
-    assert all(os.path.exists(os.path.join(path, "saved_model.pb")) for path in paths)
+    assert all(os.path.exists(os.path.join(path, b"saved_model.pb")) for path in paths)
 
 
 def test_input_without_examples_is_named(tmp_path):
