@@ -169,7 +169,7 @@ class _LocalRun:
             ProgressHook(self._report, spec.max_steps),
         ]
         if self._first_step is None:
-            hooks.append(OriginHook(self._report))
+            hooks.append(OriginHook(self._report, self._ledger))
         if gin.config_str().strip():
             hooks.append(ConfigSummaryHook(self._estimator.model_dir))
         try:

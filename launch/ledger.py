@@ -1,7 +1,7 @@
 """The run ledger: what happened to a model_dir, as append-only JSON lines.
 
 Each line is one object with `run` (the id of the process's run), `time` (seconds since 1970),
-`event` and what belongs to it: "started", "saved", "evaluated", "exported", "ended". A model can
+`event` and what belongs to it: "started", "warm_started", "saved", "evaluated", "exported", "ended". A model can
 always be read without it; it only tells the story.
 """
 
@@ -30,7 +30,7 @@ class Ledger:
         """Appends one record.
 
         Args:
-          event: "started", "saved", "evaluated", "exported" or "ended".
+          event: what happened, one of the words above.
           **details: JSON values, and numpy scalars, which are written as numbers.
         """
         record = {"run": self.run, "time": round(time.time(), 3), "event": event, **details}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from .ledger import Ledger
 from .report import LogReport
 
 _RESTORES = ("RestoreV2", "LoadAndRemapMatrix")
@@ -64,14 +65,17 @@ def _text(tensor: tf.Tensor) -> str:
 class OriginHook(tf.compat.v1.train.SessionRunHook):
     """Reports, once at the start of a new training, which variables were warm-started.
 
-    Says nothing where every variable has its own initializer: that is the ordinary start.
+    Says nothing where every variable has its own initializer: that is the ordinary start. The
+    ledger gets the origin of each variable.
 
     Args:
       report: what is told.
+      ledger: the run's ledger.
     """
 
-    def __init__(self, report: LogReport):
+    def __init__(self, report: LogReport, ledger: Ledger):
         self._report = report
+        self._ledger = ledger
 
     def begin(self):
         variables = [v for v in tf.compat.v1.global_variables() if "/replica_" not in v.op.name]
@@ -79,6 +83,15 @@ class OriginHook(tf.compat.v1.train.SessionRunHook):
         warm = [origin for origin in found if origin.checkpoint]
         if not warm:
             return
+        self._ledger.add(
+            "warm_started",
+            variables={
+                origin.name: f"{origin.source} of {origin.checkpoint}"
+                if origin.checkpoint
+                else "its own initializer"
+                for origin in found
+            },
+        )
         shapes = {v.op.name: v.shape.as_list() for v in variables if v.shape.rank is not None}
         for checkpoint in dict.fromkeys(origin.checkpoint for origin in warm):
             own = [origin for origin in warm if origin.checkpoint == checkpoint]

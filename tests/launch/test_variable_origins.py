@@ -3,6 +3,7 @@
 import genever
 import pytest
 import tensorflow as tf
+from genever.launch.ledger import Ledger
 from genever.launch.report import LogReport
 
 pytestmark = pytest.mark.core
@@ -68,6 +69,22 @@ def test_a_warm_start_names_matches_and_misfits(tmp_path):
         "grown ([3] there, [6] here), new (not in it)",
         "  in the checkpoint and not in the model: gone",
     ]
+
+
+def test_the_ledger_has_the_origin_of_each_variable(tmp_path):
+    train(tmp_path / "old", model(kept=[2]))
+    checkpoint = tf.train.latest_checkpoint(str(tmp_path / "old"))
+    train(
+        tmp_path / "new",
+        model(kept=[2], new=[1]),
+        tf.estimator.WarmStartSettings(checkpoint, vars_to_warm_start="kept"),
+    )
+    record = Ledger(str(tmp_path / "new")).last("warm_started")
+    assert record["variables"] == {
+        "global_step": "its own initializer",
+        "kept": f"kept of {checkpoint}",
+        "new": "its own initializer",
+    }
 
 
 def test_a_resumed_run_does_not_warm_start_again(tmp_path):
