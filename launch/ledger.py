@@ -1,8 +1,8 @@
 """The run ledger: what happened to a model_dir, as append-only JSON lines.
 
 Each line is one object with `run` (the id of the process's run), `time` (seconds since 1970),
-`event` and what belongs to it: "started", "warm_started", "saved", "evaluated", "exported", "ended". A model can
-always be read without it; it only tells the story.
+`event` and what belongs to it: "started", "warm_started", "saved", "evaluated", "exported",
+"ended". A model can always be read without it; it only tells the story.
 """
 
 import json
