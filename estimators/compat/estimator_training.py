@@ -47,7 +47,10 @@ def init_run_config(config, tf_config: dict) -> None:
       ValueError: a strategy is given twice, or the cluster is.
     """
     _take_experimental_strategies(config)
-    remote = getattr(config._experimental_distribute, "remote_cluster", None)
+    # A remote cluster trains with train_distribute; without it TensorFlow 2.15 ignores the cluster.
+    remote = config.train_distribute and getattr(
+        config._experimental_distribute, "remote_cluster", None
+    )
     cluster = tf_config.get("cluster") or {}
     if remote and cluster:
         raise ValueError(

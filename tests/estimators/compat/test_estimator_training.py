@@ -89,6 +89,15 @@ def test_a_remote_cluster_makes_a_standalone_client(tf_config):
     assert estimator_training.should_run_distribute_coordinator(config)
 
 
+def test_a_remote_cluster_without_a_training_strategy_is_ignored(tf_config):
+    tf_config(CLUSTER, "worker", 0)
+    remote = DistributeConfig(eval_distribute=one_device(), remote_cluster={"chief": ["fake:1"]})
+    config = tf.estimator.RunConfig(experimental_distribute=remote)
+    assert config._distribute_coordinator_mode is None
+    assert (config.task_type, config.num_worker_replicas) == ("worker", 2)
+    assert not estimator_training.should_run_distribute_coordinator(config)
+
+
 def test_two_clusters_are_an_error(tf_config):
     tf_config(CLUSTER)
     remote = DistributeConfig(one_device(), remote_cluster={"chief": ["fake:1"]})
