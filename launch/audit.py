@@ -14,8 +14,9 @@ from typing import Any, get_type_hints
 import gin
 import typeguard
 
+from ..input_fns.errors import did_you_mean
 from . import gin_tables
-from .gin_files import Binding, did_you_mean, without_gin
+from .gin_files import Binding, without_gin
 from .run_walk import EITHER, Walk, is_function, wrong_kind
 from .spelling import Spelling, places
 

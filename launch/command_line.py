@@ -45,7 +45,7 @@ def run(argv: list[str]) -> int:
         return DONE
     command = commands.get(argv[1])
     if command is None:
-        from .gin_files import did_you_mean
+        from ..input_fns.errors import did_you_mean
 
         return say_mistake(
             f"there is no command '{argv[1]}'"

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import logging
+import os
 from collections.abc import Iterator, Sequence
 
 import gin
@@ -69,7 +70,7 @@ def load(
     paths = [find(name) for name in gin_files]
     add_import_paths(paths)
     for path in paths:
-        gin.add_config_file_search_path(_folder(path))
+        gin.add_config_file_search_path(os.path.dirname(path) or ".")
 
     reading = Reading()
     for path in paths:
@@ -108,10 +109,6 @@ def _no_path_errors() -> Iterator[None]:
         yield
     finally:
         logging.getLogger().removeFilter(other)
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0] or "."
 
 
 def _stop_at(mistakes: Sequence[str]) -> None:

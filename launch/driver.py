@@ -289,12 +289,12 @@ class _LocalRun:
         """Evaluates and exports the last checkpoint, unless that was done."""
         if self._last_evaluated != step:
             self._evaluate(step)
-        done = {
-            (record["exporter"], record["step"]): record["path"]
-            for record in self._ledger.records()
-            if record.get("event") == "exported"
-        }
         if again:
+            done = {
+                (record["exporter"], record["step"]): record["path"]
+                for record in self._ledger.records()
+                if record.get("event") == "exported"
+            }
             self._exports = [
                 [self._still_there(done.get((exporter.name, step))) for exporter in spec.exporters]
                 for spec in self._eval_specs

@@ -5,7 +5,6 @@ gin's own: it collects all mistakes of names, each with file, line and the neare
 """
 
 import dataclasses
-import difflib
 import inspect
 import io
 import os
@@ -13,12 +12,13 @@ import re
 import sys
 import tokenize
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gin
 from gin import config_parser
 
+from ..input_fns.errors import did_you_mean
 from . import gin_tables
 
 _FUNCTION = re.compile(r"<(?:function|class|bound method) '?([\w.]+)'?(?: at 0x[0-9a-f]+)?>")
@@ -97,12 +97,6 @@ def _listing(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns "; did you mean 'x'?" with the nearest known name, or ""."""
-    near = difflib.get_close_matches(name, sorted(set(known)), n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 class Reading:

@@ -8,8 +8,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from ..input_fns.errors import did_you_mean
 from . import gin_tables
-from .gin_files import did_you_mean
 from .spelling import Spelling
 
 # What an Estimator passes itself to the functions that it is given.
