@@ -25,6 +25,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "NcclAllReduce",
             "ReductionToOneDevice",
         ],
+        "early_stopping": ["EarlyStopping"],
         "estimator": ["Estimator"],
         "exporters": [
             "BestExporter",

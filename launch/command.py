@@ -114,10 +114,10 @@ class ConfigCommand(Command):
 
     def load(self, rest: Sequence[str]):
         """Loads the config, then gives `rest` to the flags that the user's modules defined."""
-        from .cluster_spec import refuse_cluster
+        from .cluster_spec import this_task
         from .config import load
 
-        refuse_cluster()
+        this_task()  # a wrong TF_CONFIG is told first
         config = load(
             self.flags.gin_file,
             self.flags.gin_param,

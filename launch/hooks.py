@@ -1,4 +1,4 @@
-"""The hooks by which `train_and_evaluate` follows a training: its end, its progress, its saves."""
+"""The hooks by which `train_and_evaluate` follows a training, and ends it."""
 
 import time
 from collections.abc import Callable
@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from .examples import batch_sizes
 from .ledger import Ledger
+from .peers import wait_until
 from .report import LogReport
 
 _train = tf.compat.v1.train
@@ -188,14 +189,80 @@ class SaveListener(_train.CheckpointSaverListener):
 
     Args:
       ledger: the run's ledger.
-      evaluate: called with the step of each checkpoint that was saved.
+      evaluate: called with the step of each checkpoint that was saved; returns whether to stop.
     """
 
-    def __init__(self, ledger: Ledger, evaluate: Callable[[int], None]):
+    def __init__(self, ledger: Ledger, evaluate: Callable[[int], bool]):
         self._ledger = ledger
         self._evaluate = evaluate
 
     def after_save(self, session, global_step_value):
         step = int(global_step_value)
         self._ledger.add("saved", step=step)
-        self._evaluate(step)
+        return self._evaluate(step)
+
+
+class AskHook(_train.SessionRunHook):
+    """Ends a training as soon as somebody outside of it wants that.
+
+    Args:
+      why_stop: asked now and then; returns why to stop, or None.
+      interval_secs: how often it is asked.
+
+    Attributes:
+      reason: why it ended the training, or None.
+    """
+
+    def __init__(self, why_stop: Callable[[], str | None], interval_secs: float = 1.0):
+        self._why_stop = why_stop
+        self._interval_secs = interval_secs
+        self._asked = time.monotonic()
+        self.reason = None
+
+    def after_run(self, run_context, run_values):
+        if self.reason is None and time.monotonic() - self._asked >= self._interval_secs:
+            self.reason = self._why_stop()
+            self._asked = time.monotonic()
+            if self.reason is not None:
+                run_context.request_stop()
+
+
+class ReadyHook(_train.SessionRunHook):
+    """Waits until the chief has made the variables; TensorFlow itself looks every 30 seconds.
+
+    Args:
+      master: the server of this task, such as "grpc://host:2222".
+      session_config: how sessions of this task are configured.
+      report: is told what it waits for.
+      deadline_secs: how long it waits.
+    """
+
+    def __init__(self, master: str, session_config, report: LogReport, deadline_secs: float):
+        self._master = master
+        self._session_config = session_config
+        self._report = report
+        self._deadline_secs = deadline_secs
+
+    def begin(self):
+        missing = tf.compat.v1.report_uninitialized_variables(tf.compat.v1.global_variables())
+        with tf.compat.v1.Session(self._master, config=self._session_config) as session:
+            wait_until(
+                lambda: not len(session.run(missing)),
+                lambda: "the chief to make the variables",
+                self._report,
+                self._deadline_secs,
+            )
+
+
+class LastUpdatesHook(_train.SessionRunHook):
+    """Lets the workers finish before the chief saves the last checkpoint.
+
+    Args:
+      wait: waits until they have; called when the chief has made its last step.
+    """
+
+    def __init__(self, wait: Callable[[], None]):
+        self._wait = wait
+
+    def end(self, session):
+        self._wait()

@@ -2,7 +2,12 @@
 
 Each line is one object with `run` (the id of the process's run), `time` (seconds since 1970),
 `event` and what belongs to it: "started", "warm_started", "saved", "evaluated", "exported",
-"ended". A model can always be read without it; it only tells the story.
+"stopping" (a chief tells the workers), "stopped" (a worker answers), "trained" (the last checkpoint
+is there), "ended". A model can always be read without it; it only tells the story.
+
+The chief, or a run on one machine, writes `ledger.jsonl`; every other task of a cluster writes a
+file of its own, such as `ledger-worker-1.jsonl`, because appending from several machines to one
+file of a network file system tears lines.
 """
 
 import json
@@ -20,10 +25,16 @@ class Ledger:
 
     Args:
       model_dir: the folder of the run; made if it does not exist.
+      task: type and index of the task that writes it, such as ("worker", 1); None for the chief.
+
+    Attributes:
+      path: the file.
+      run: the id of the run, new for each chief; the other tasks take over that of their chief.
     """
 
-    def __init__(self, model_dir: str):
-        self.path = os.path.join(model_dir, FILENAME)
+    def __init__(self, model_dir: str, task: tuple[str, int] | None = None):
+        name = FILENAME if task is None else f"ledger-{task[0]}-{task[1]}.jsonl"
+        self.path = os.path.join(model_dir, name)
         self.run = uuid.uuid4().hex[:12]
 
     def add(self, event: str, **details: Any) -> None:

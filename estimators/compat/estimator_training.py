@@ -224,7 +224,9 @@ def _copy_for_task(estimator, train=None, evaluate=None):
         own._train_distribution = config._train_distribute = train
     if evaluate is not None:
         own._eval_distribution = config._eval_distribute = evaluate
-    _describe_task(config, distribute_coordinator_context.get_current_worker_context())
+    context = distribute_coordinator_context.get_current_worker_context()
+    if context is not None:
+        _describe_task(config, context)
     return own
 
 

@@ -356,16 +356,16 @@ def test_mistake_on_the_command_line(name, capsys):
     _assert_mistake(code, capsys.readouterr(), expected)
 
 
-def test_cluster_in_the_environment(monkeypatch, capsys):
+def test_cluster_without_a_task_in_the_environment(monkeypatch, capsys):
     monkeypatch.setenv("TF_CONFIG", '{"cluster": {"chief": ["localhost:1"]}}')
     code = command_line.run(["genever", "train", "--gin_file", "run.gin", "--model_dir", "m"])
-    _assert_mistake(code, capsys.readouterr(), ["TF_CONFIG describes a cluster of chief"])
+    _assert_mistake(code, capsys.readouterr(), ["TF_CONFIG has a cluster and no 'task'"])
 
 
 def test_environment_that_is_no_json(monkeypatch, capsys):
     monkeypatch.setenv("TF_CONFIG", "{cluster")
     code = command_line.run(["genever", "train", "--gin_file", "run.gin", "--model_dir", "m"])
-    _assert_mistake(code, capsys.readouterr(), ["TF_CONFIG is not a JSON object"])
+    _assert_mistake(code, capsys.readouterr(), ["TF_CONFIG is not JSON"])
 
 
 def test_scope_that_nothing_enters_is_warned_of_after_an_override(tmp_path, capsys):

@@ -1,0 +1,353 @@
+"""Who leads a run: one process that does all, or the chief of a cluster."""
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gin
+
+from .checkpoints import latest, step_of
+from .cluster_spec import Task
+from .config_files import require_writable, write_config
+from .evaluations import Evaluations, exported_before
+from .ledger import Ledger
+from .peers import is_reachable, wait_for, wait_until
+from .report import LogReport
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run goes, beside what its specs say; see `train_and_evaluate`."""
+
+    eval_every_steps: int | None = None
+    early_stopping: Any = None
+    evaluator_wait_secs: float = 1800.0
+    worker_wait_secs: float = 600.0
+
+
+class ChiefRun:
+    """Trains, and evaluates and exports unless an evaluator does.
+
+    Args:
+      estimator: the user's Estimator.
+      train_spec: its `TrainSpec`.
+      eval_specs: its `EvalSpec`s.
+      options: how the run goes.
+      report: is told how it goes.
+      task: the task of this process in a cluster, or None.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        train_spec: Any,
+        eval_specs: Sequence[Any],
+        options: Options,
+        report: LogReport,
+        task: Task | None = None,
+    ):
+        self._estimator = estimator
+        self._train_spec = train_spec
+        self._eval_specs = eval_specs
+        self._options = options
+        self._report = report
+        self._task = task
+        self._model_dir = estimator.model_dir
+        require_writable(self._model_dir)
+        self._ledger = Ledger(self._model_dir)
+        self._evaluator = None
+        if task is not None and task.has_evaluator:
+            self._evaluator = Ledger(self._model_dir, ("evaluator", 0))
+        if task is not None:
+            from ..estimators.compat.cluster_task import for_one_process
+
+            estimator = for_one_process(estimator)
+        self._evaluations = Evaluations(estimator, eval_specs, self._ledger, report)
+        self._first_step = self._saved_step()
+        self._stop_reason = None
+
+    def run(self) -> tuple[list[Mapping[str, Any]], list[list[Any]]]:
+        """Does all of it and returns (metrics, exports), for each EvalSpec."""
+        max_steps = self._train_spec.max_steps
+        self._report.say(f"model_dir: {self._model_dir}")
+        self._ledger.add("started", step=self._first_step, max_steps=max_steps)
+        write_config(self._model_dir, "config.gin", gin.config_str())
+        try:
+            reason = self._train()
+            checkpoint = latest(self._model_dir)
+            step = step_of(checkpoint)
+            self._ledger.add("trained", step=step, reason=reason)
+            if self._evaluator is None:
+                self._evaluations.finish(step, checkpoint, again=reason is None)
+                metrics, exports = self._evaluations.metrics, self._evaluations.exports
+            else:
+                metrics, exports = self._from_evaluator(step, checkpoint)
+        except BaseException as error:
+            why = f"{type(error).__name__}: {error}".split("\n")[0]
+            self._ledger.add("ended", step=self._saved_step(), reason=why, failed=True)
+            raise
+        finally:
+            write_config(self._model_dir, "operative_config.gin", gin.operative_config_str())
+        self._ledger.add("ended", step=step, reason=reason or "it was finished before")
+        return metrics, exports
+
+    def _train(self) -> str | None:
+        """Trains and returns why it ended; None where the run was finished before."""
+        spec, config = self._train_spec, self._estimator.config
+        if spec.max_steps is not None and (self._first_step or 0) >= spec.max_steps:
+            self._report.say(
+                f"this run is finished: {self._model_dir} has step {self._first_step} of "
+                f"{spec.max_steps}; raise TrainSpec.max_steps or give a new model_dir to train on"
+            )
+            return None
+        if not config.save_checkpoints_steps and not config.save_checkpoints_secs:
+            raise ValueError(
+                "train_and_evaluate evaluates checkpoints, and RunConfig saves none; set "
+                "RunConfig.save_checkpoints_steps"
+            )
+        every, saved = self._options.eval_every_steps, config.save_checkpoints_steps
+        if every and saved and every < saved:
+            self._report.warn(
+                f"eval_every_steps is {every}, but what is evaluated are checkpoints, saved every "
+                f"{saved} steps; set RunConfig.save_checkpoints_steps to {every} as well"
+            )
+        if self._first_step:
+            self._say_resume()
+        try:
+            end, reason = self._train_in_task()
+        finally:
+            self._report.stop()
+        if end.input_ended and end.step == (self._first_step or 0):
+            raise ValueError(
+                "the training input gave no batch; check the files and the filters of the "
+                "input_fn of the TrainSpec (train_and_evaluate.train_input_fn)"
+            )
+        self._report.say(f"training ended at step {end.step}: {reason}")
+        return reason
+
+    def _train_in_task(self) -> tuple[Any, str]:
+        from .hooks import (
+            AskHook,
+            ConfigSummaryHook,
+            EndHook,
+            LastUpdatesHook,
+            OwnModelHook,
+            ProgressHook,
+            SaveListener,
+        )
+        from .input_sharding import FirstBatchHook, sharded
+        from .variable_origins import OriginHook
+
+        spec, task = self._train_spec, self._task
+        end = EndHook()
+        ask = AskHook(self._why_stop)
+        hooks = [
+            OwnModelHook(self._model_dir),
+            end,
+            ask,
+            ProgressHook(self._report, spec.max_steps),
+        ]
+        if self._first_step is None:
+            hooks.append(OriginHook(self._report, self._ledger))
+        if gin.config_str().strip():
+            hooks.append(ConfigSummaryHook(self._model_dir))
+        listener = SaveListener(self._ledger, self._evaluate_when_due)
+        with self._training_estimator() as (estimator, more_hooks):
+            hooks += more_hooks
+            if task is not None:
+                wait_for(
+                    task.peers(),
+                    self._report,
+                    self._estimator.config.session_creation_timeout_secs,
+                )
+                if not self._in_step():
+                    hooks.append(FirstBatchHook(self._say_first_batch))
+                    hooks.append(LastUpdatesHook(lambda: self._wait_for_workers(end, ask)))
+            estimator.train(
+                sharded(spec.input_fn, task, self._estimator.config.train_distribute),
+                max_steps=spec.max_steps,
+                hooks=[*hooks, *spec.hooks],
+                saving_listeners=[*spec.saving_listeners, listener],
+            )
+        return end, self._reason(end, ask)
+
+    @contextlib.contextmanager
+    def _training_estimator(self):
+        if self._task is None:
+            yield self._estimator, []
+            return
+        from ..estimators.compat.cluster_task import training_task
+
+        task = self._task
+        with training_task(self._estimator, task.cluster, task.type, task.index) as made:
+            yield made
+
+    def _in_step(self) -> bool:
+        from ..estimators.compat.cluster_task import is_multi_worker
+
+        return is_multi_worker(self._estimator.config.train_distribute)
+
+    def _reason(self, end, ask) -> str:
+        max_steps = self._train_spec.max_steps
+        if max_steps is not None and end.step >= max_steps:
+            return f"max_steps {max_steps} was reached"
+        if end.input_ended:
+            return "the input ended"
+        return ask.reason or self._stop_reason or "a hook asked to stop"
+
+    def _say_resume(self) -> None:
+        self._report.say(f"resuming from step {self._first_step}")
+        before = self._ledger.last("ended")
+        if before and before.get("reason") == "the input ended":
+            self._report.say(
+                "the run before ended with its input; this one reads the input from its start"
+            )
+
+    def _evaluate_when_due(self, step: int) -> bool:
+        """Evaluates the checkpoint of `step` while the training session waits.
+
+        Returns:
+          Whether to stop.
+        """
+        if self._evaluator is not None:
+            return False
+        max_steps = self._train_spec.max_steps
+        if max_steps is not None and step >= max_steps:
+            return False  # the last evaluation comes when the training session is closed
+        checkpoint = latest(self._model_dir)
+        if step == (self._first_step or 0):
+            # A new model knows nothing yet; a resumed one may have died before its evaluation.
+            if step > 0:
+                self._evaluations.evaluate(step, checkpoint)
+            return False
+        every = self._options.eval_every_steps
+        since = step - (self._evaluations.last or 0)
+        if every is None or since >= every:
+            self._evaluations.evaluate(step, checkpoint)
+            self._evaluations.export(step, checkpoint, final=False)
+            self._stop_reason = self._early_stop(self._ledger)
+        # Tasks that train in step stop together, which takes a step more.
+        return self._stop_reason is not None and not (self._task and self._in_step())
+
+    def _why_stop(self) -> str | None:
+        """Says why the training should stop, by what was evaluated until now."""
+        if self._evaluator is not None:
+            self._stop_reason = self._early_stop(self._evaluator)
+        return self._stop_reason
+
+    def _early_stop(self, ledger: Ledger) -> str | None:
+        early = self._options.early_stopping
+        if early is None:
+            return None
+        name = early.name
+        if name is None and all(spec.name is not None for spec in self._eval_specs):
+            name = self._eval_specs[0].name
+        history = {}
+        for record in ledger.records():
+            if record.get("event") == "evaluated" and record.get("name") == name:
+                # A resumed run evaluates a step anew; what is newer than its checkpoint is gone.
+                step = record["step"]
+                history = {at: value for at, value in history.items() if at < step}
+                history[step] = early.value(record["metrics"])
+        return early.why_stop(sorted(history.items()))
+
+    def _say_first_batch(self, digest: str) -> None:
+        self._ledger.add("first_batch", digest=digest)
+        self._digest = digest
+
+    def _wait_for_workers(self, end, ask) -> None:
+        """Waits for the workers' last updates, which belong into the last checkpoint."""
+        task = self._task
+        workers = {
+            Task(task.cluster, kind, index).name: (kind, index)
+            for kind, index in task.trainers
+            if (kind, index) != (task.type, task.index)
+        }
+        if not workers:
+            return
+        reason = self._reason(end, ask)
+        if not end.input_ended:
+            self._ledger.add("stopping", reason=reason)
+        left = dict(workers)
+
+        def done() -> bool:
+            for name, (kind, index) in list(left.items()):
+                stopped = Ledger(self._model_dir, (kind, index)).last(
+                    "stopped", run=self._ledger.run
+                )
+                if stopped or not is_reachable(task.cluster[kind][index]):
+                    del left[name]
+            return not left
+
+        try:
+            wait_until(
+                done,
+                lambda: f"the last updates of {', '.join(left)}",
+                self._report,
+                self._options.worker_wait_secs,
+            )
+        except TimeoutError as error:
+            self._ledger.add("stopping", reason=reason)
+            self._report.warn(f"{error}; the last checkpoint is saved without them")
+        self._compare_first_batches(workers)
+
+    def _compare_first_batches(self, workers: Mapping[str, tuple[str, int]]) -> None:
+        from .input_sharding import same_input
+
+        digests = {self._task.name: getattr(self, "_digest", None)}
+        for name, place in workers.items():
+            record = Ledger(self._model_dir, place).last("first_batch", run=self._ledger.run)
+            digests[name] = record and record["digest"]
+        known = {name: digest for name, digest in digests.items() if digest}
+        for first, second in same_input(known):
+            self._report.warn(
+                f"{first} and {second} began with the same batch, so they may read the same "
+                "examples; let the input_fn take `input_context` and shard by it "
+                "(dataset.shard(input_context.num_input_pipelines, "
+                "input_context.input_pipeline_id))"
+            )
+
+    def _from_evaluator(self, step: int, checkpoint: str):
+        """Waits for the evaluator's last evaluation and returns it; makes it where nobody does."""
+        evaluator, run = self._evaluator, self._ledger.run
+        signs = [time.monotonic(), 0]
+
+        def finished() -> bool:
+            size = os.path.getsize(evaluator.path) if os.path.exists(evaluator.path) else 0
+            if size != signs[1]:
+                signs[:] = [time.monotonic(), size]
+            return evaluator.last("ended", run=run) is not None or (
+                time.monotonic() - signs[0] > self._options.evaluator_wait_secs
+            )
+
+        wait_until(
+            finished,
+            lambda: f"the evaluator's evaluation of step {step}",
+            self._report,
+            24 * 3600.0,
+        )
+        ended = evaluator.last("ended", run=run)
+        if ended is None:
+            self._report.warn(
+                f"no sign of an evaluator for {self._options.evaluator_wait_secs:.0f} s; the chief "
+                "evaluates the last checkpoint itself"
+            )
+            self._evaluations.finish(step, checkpoint)
+            return self._evaluations.metrics, self._evaluations.exports
+        if ended.get("failed"):
+            raise RuntimeError(f"the evaluator failed: {ended['reason']}")
+        metrics = []
+        for spec in self._eval_specs:
+            record = evaluator.last("evaluated", name=spec.name)
+            metrics.append(record["metrics"])
+            self._report.evaluated(
+                spec.name, record["step"], record["metrics"], f"{record['examples']} examples"
+            )
+        return metrics, exported_before(evaluator, self._eval_specs, ended["step"])
+
+    def _saved_step(self) -> int | None:
+        checkpoint = latest(self._model_dir)
+        return None if checkpoint is None else step_of(checkpoint)

@@ -1,0 +1,173 @@
+"""The other tasks of a cluster: whether they are there, and what the chief has told them."""
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .cluster_spec import Task
+from .ledger import Ledger
+from .report import LogReport
+
+_POLL_SECS = 0.5
+_SAY_EVERY_SECS = 30.0
+# After the end of a run a task that is started waits so long for a chief that trains on.
+_LATE_START_SECS = 30.0
+
+
+def is_reachable(address: str, timeout_secs: float = 2.0) -> bool:
+    """Says whether a server listens at host:port."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_secs):
+            return True
+    except OSError:
+        return False
+
+
+def wait_until(
+    done: Callable[[], bool], what: Callable[[], str], report: LogReport, deadline_secs: float
+) -> None:
+    """Waits until `done` is true.
+
+    Args:
+      done: asked now and then.
+      what: says for what it waits, such as "ps 0 at host:2222".
+      report: is told what it waits for, now and then.
+      deadline_secs: how long it waits.
+
+    Raises:
+      TimeoutError: it took longer.
+    """
+    start = said = time.monotonic()
+    while not done():
+        now = time.monotonic()
+        if now - start > deadline_secs:
+            raise TimeoutError(f"waited {deadline_secs:.0f} s for {what()}, in vain")
+        if now - said > _SAY_EVERY_SECS:
+            said = now
+            report.say(f"waiting for {what()}, {deadline_secs - (now - start):.0f} s more at most")
+        time.sleep(_POLL_SECS)
+
+
+def wait_for(peers: Mapping[str, str], report: LogReport, deadline_secs: float) -> None:
+    """Waits until the servers of other tasks listen.
+
+    Args:
+      peers: their addresses by name, such as {"ps 0": "host:2222"}.
+      report: is told whom it waits for.
+      deadline_secs: how long it waits.
+
+    Raises:
+      TimeoutError: names the tasks that did not come.
+    """
+    missing = dict(peers)
+
+    def done() -> bool:
+        for name in [name for name, address in missing.items() if is_reachable(address)]:
+            del missing[name]
+        return not missing
+
+    def what() -> str:
+        return ", ".join(f"{name} at {address}" for name, address in missing.items())
+
+    wait_until(done, what, report, deadline_secs)
+
+
+class Chief:
+    """The chief as another task sees it: by its ledger, and by its server.
+
+    Args:
+      model_dir: where the ledger is.
+      task: the task that looks.
+      max_steps: the global step at which training ends, or None.
+      report: is told what it waits for.
+      deadline_secs: how long the chief may be away.
+    """
+
+    def __init__(
+        self,
+        model_dir: str,
+        task: Task,
+        max_steps: int | None,
+        report: LogReport,
+        deadline_secs: float,
+    ):
+        self._ledger = Ledger(model_dir)
+        self._address = task.chief_address if task.trainers else None
+        self._max_steps = max_steps
+        self._report = report
+        self._deadline_secs = deadline_secs
+        self._seen = time.monotonic()
+        self._probed = 0.0
+        # A run that had ended when this task started is not the one that it belongs to.
+        ended = self._ledger.last("ended")
+        self._past = {ended["run"]} if ended else set()
+
+    def was_finished(self) -> str | None:
+        """Returns why the run is over for a task that starts now, or None while it is not.
+
+        A run that reached max_steps is over; after one that ended for another reason, a chief may
+        be about to train on, which is waited for a short while.
+        """
+        ended = self._ledger.last("ended")
+        started = self._ledger.last("started")
+        if not ended or ended.get("failed") or started["run"] != ended["run"]:
+            return None
+        reached = self._max_steps is not None and (ended.get("step") or 0) >= self._max_steps
+        wait = 0.0 if reached else _LATE_START_SECS
+        start = time.monotonic()
+        while True:
+            if self._is_there() or self._ledger.last("started")["run"] != ended["run"]:
+                return None
+            if time.monotonic() - start >= wait:
+                return f"step {ended.get('step')}, {ended.get('reason')}"
+            time.sleep(_POLL_SECS)
+
+    def wait_for_start(self) -> str:
+        """Waits until the chief has started, and returns the id of its run."""
+        wait_until(
+            lambda: self._started() is not None,
+            lambda: "the chief" + (f" at {self._address}" if self._address else ""),
+            self._report,
+            self._deadline_secs,
+        )
+        return self.run()
+
+    def run(self) -> str:
+        """Returns the id of the run that the chief is in."""
+        return self._started()["run"]
+
+    def said(self, *events: str) -> dict[str, Any] | None:
+        """Returns what the chief wrote last about any of these events in its run, or None."""
+        started = self._started()
+        if started is None:
+            return None
+        found = None
+        for record in self._ledger.records():
+            if record.get("run") == started["run"] and record.get("event") in events:
+                found = record
+        return found
+
+    def must_live(self) -> None:
+        """Raises where the chief has failed, or has been away for longer than the deadline."""
+        ended = self.said("ended")
+        if ended and ended.get("failed"):
+            raise RuntimeError(f"the chief failed at step {ended.get('step')}: {ended['reason']}")
+        now = time.monotonic()
+        if self._address is None or now - self._probed < _SAY_EVERY_SECS / 3:
+            return
+        self._probed = now
+        if self._is_there():
+            self._seen = now
+        elif now - self._seen > self._deadline_secs:
+            raise TimeoutError(
+                f"the chief at {self._address} has been away for {self._deadline_secs:.0f} s"
+            )
+
+    def _is_there(self) -> bool:
+        return self._address is not None and is_reachable(self._address)
+
+    def _started(self) -> dict[str, Any] | None:
+        started = self._ledger.last("started")
+        return started if started and started["run"] not in self._past else None
