@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from .command import DONE, Command, ConfigCommand, guarded, say_mistake
+from .command import DONE, FAILED, Command, ConfigCommand, guarded, say_mistake
 
 
 class Train(ConfigCommand):
@@ -55,12 +55,23 @@ class Check(ConfigCommand):
             "Shows what is installed and with which versions Genever is tested.",
             flag_values=self.flags,
         )
+        flags.DEFINE_bool(
+            "twin",
+            False,
+            "Trains the model a few steps under its strategy and on one device, and compares.",
+            flag_values=self.flags,
+        )
+        flags.DEFINE_integer(
+            "twin_steps", 5, "Steps of --twin.", lower_bound=1, flag_values=self.flags
+        )
 
     def run(self, rest: list[str]) -> int:
         from .quiet import importing_tensorflow, less_from_tensorflow
 
         less_from_tensorflow()
-        return guarded(lambda: self._check(rest, importing_tensorflow))
+        self._agree = True
+        code = guarded(lambda: self._check(rest, importing_tensorflow))
+        return code or (DONE if self._agree else FAILED)
 
     def _check(self, rest: list[str], importing_tensorflow) -> None:
         from .config import register, resolved
@@ -77,9 +88,27 @@ class Check(ConfigCommand):
             return
         with importing_tensorflow():
             self.load(rest)
+        if self.flags.twin:
+            self._twin(rest)
+            return
         for name, value in resolved():
             print(f"{name} = {value}")
         print("the config is sound; nothing was started")
+
+    def _twin(self, rest: list[str]) -> None:
+        from .quiet import importing_tensorflow
+        from .twin import TIMEOUT_SECS, compare
+
+        with importing_tensorflow():
+            import tensorflow  # noqa: F401 - its start-up lines are held back here
+        request = {
+            "gin_files": self.flags.gin_file,
+            "gin_params": self.flags.gin_param,
+            "allow_kwargs": self.flags.allow_kwargs,
+            "rest": rest,
+        }
+        self._agree, lines = compare(request, self.flags.twin_steps, TIMEOUT_SECS)
+        print("\n".join(lines))
 
 
 class Run(Command):

@@ -73,18 +73,10 @@ def train_and_evaluate(
 
     Source: https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
     """
-    from ..estimators import Estimator, EvalSpec, TrainSpec
-
     task = this_task()
-    if estimator is None:
-        _need(model_fn, "model_fn", "estimator")
-        estimator = Estimator(model_fn=model_fn, params=params)
-    if train_spec is None:
-        _need(train_input_fn, "train_input_fn", "train_spec")
-        train_spec = TrainSpec(input_fn=train_input_fn)
-    if eval_spec is None:
-        _need(eval_input_fn, "eval_input_fn", "eval_spec")
-        eval_spec = EvalSpec(input_fn=eval_input_fn)
+    estimator, train_spec, eval_spec = parts(
+        estimator, train_spec, eval_spec, model_fn, train_input_fn, eval_input_fn, params
+    )
     if eval_every_steps is not None and eval_every_steps < 1:
         raise ValueError(f"eval_every_steps is {eval_every_steps}; it must be 1 or more, or None")
 
@@ -118,6 +110,30 @@ def train_and_evaluate(
         run = ChiefRun(estimator, train_spec, eval_specs, options, report, task)
         metrics, exports = run.run()
     return (metrics, exports) if several else (metrics[0], exports[0])
+
+
+def parts(
+    estimator: Any = None,
+    train_spec: Any = None,
+    eval_spec: Any = None,
+    model_fn: Callable | None = None,
+    train_input_fn: Callable | None = None,
+    eval_input_fn: Callable | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> tuple[Any, Any, Any]:
+    """Makes what is missing of (estimator, train_spec, eval_spec); see `train_and_evaluate`."""
+    from ..estimators import Estimator, EvalSpec, TrainSpec
+
+    if estimator is None:
+        _need(model_fn, "model_fn", "estimator")
+        estimator = Estimator(model_fn=model_fn, params=params)
+    if train_spec is None:
+        _need(train_input_fn, "train_input_fn", "train_spec")
+        train_spec = TrainSpec(input_fn=train_input_fn)
+    if eval_spec is None:
+        _need(eval_input_fn, "eval_input_fn", "eval_spec")
+        eval_spec = EvalSpec(input_fn=eval_input_fn)
+    return estimator, train_spec, eval_spec
 
 
 def _need(value: Any, name: str, instead: str) -> None:
