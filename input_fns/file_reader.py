@@ -76,8 +76,17 @@ class FileReader(Reader):
         verify_compressed(self.files)
         numbers = list(range(len(self.files)))
         shuffled = order.shuffle_buffer_size > 0
+        by_file = order.by_file and order.num_shards > 1
+        if by_file:
+            if len(numbers) < order.num_shards:
+                raise InputError(
+                    f"{self.name}: {len(numbers)} file(s) cannot be shared out to "
+                    f"{order.num_shards} pipelines; write reader_input_fn.shard_by = 'record', or "
+                    "split the data into more files."
+                )
+            numbers = numbers[order.shard :: order.num_shards]
         # Without a seed each pipeline would draw another order of files, and shards would overlap.
-        if shuffled and (order.seed is not None or order.num_shards == 1):
+        if shuffled and (order.seed is not None or order.num_shards == 1 or by_file):
             random.Random(order.seed).shuffle(numbers)
         skipper = _Skipper(self, max_bad_records) if max_bad_records else None
         paths = tf.constant([file.on_disk() for file in self.files])
@@ -95,7 +104,7 @@ class FileReader(Reader):
             num_parallel_calls=tf.data.AUTOTUNE if together > 1 else None,
             deterministic=True if together > 1 else None,
         )
-        if order.num_shards > 1:
+        if order.num_shards > 1 and not by_file:
             rows = rows.shard(order.num_shards, order.shard)
         if shuffled:
             rows = rows.shuffle(order.shuffle_buffer_size, order.seed)

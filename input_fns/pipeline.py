@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import gin
 
 from . import errors
+from .file_reader import FileReader
 from .reader import Order, Reader
 
 
@@ -19,6 +20,7 @@ def reader_input_fn(
     num_epochs: int | None = 1,
     drop_remainder: bool = False,
     max_bad_records: int = 0,
+    shard_by: Literal["record", "file"] = "record",
     input_context: Any = None,
 ) -> Any:
     """Makes a dataset of batches; it is itself an input_fn.
@@ -36,6 +38,9 @@ def reader_input_fn(
         drop_remainder: leaves out a last batch that is smaller than the others.
         max_bad_records: how many malformed records to count and skip; one more is an error. 0 makes
             the first one an error.
+        shard_by: what the pipelines of several tasks share out: 'record' reads every file in each
+            task and keeps its part of the records, 'file' reads only its part of the files, which
+            costs less; the tasks then have as many records as their files do.
         input_context: the `tf.distribute.InputContext` that a strategy hands to its input_fn.
 
     Returns:
@@ -59,6 +64,12 @@ def reader_input_fn(
     if num_epochs is not None:
         _check_count("num_epochs", num_epochs, 1)
 
+    if shard_by == "file" and not isinstance(reader, FileReader):
+        raise ValueError(
+            f"reader_input_fn.shard_by is 'file', and {type(reader).__name__} reads no files; write "
+            "'record'."
+        )
+
     order = Order(shuffle_buffer_size, seed, num_epochs)
     if input_context is not None:
         batch_size = _per_replica(batch_size, input_context)
@@ -68,6 +79,7 @@ def reader_input_fn(
             num_epochs,
             input_context.num_input_pipelines,
             input_context.input_pipeline_id,
+            by_file=shard_by == "file",
         )
     reader.refused = None
     batches = reader.row_batches(order, batch_size, drop_remainder, max_bad_records)

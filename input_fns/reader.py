@@ -21,6 +21,7 @@ class Order:
         num_epochs: how often the data is read; None for ever.
         num_shards: number of pipelines that share the data.
         shard: which of them this is.
+        by_file: whether they share out whole files and not records.
     """
 
     shuffle_buffer_size: int = 0
@@ -28,6 +29,7 @@ class Order:
     num_epochs: int | None = 1
     num_shards: int = 1
     shard: int = 0
+    by_file: bool = False
 
 
 class Reader(abc.ABC):

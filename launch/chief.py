@@ -67,7 +67,9 @@ class ChiefRun:
             estimator = for_one_process(estimator)
         self._evaluations = Evaluations(estimator, eval_specs, self._ledger, report)
         self._first_step = self._saved_step()
-        self._stop_reason = None
+        self._stop_reason: str | None = None
+        # First batches, by task, of those that have one and were not compared yet.
+        self._digests: dict[str, str] = {}
 
     def run(self) -> tuple[list[Mapping[str, Any]], list[list[Any]]]:
         """Does all of it and returns (metrics, exports), for each EvalSpec."""
@@ -142,13 +144,14 @@ class ChiefRun:
         from .variable_origins import OriginHook
 
         spec, task = self._train_spec, self._task
+        trainers = len(task.trainers) if task else 1
         end = EndHook()
         ask = AskHook(self._why_stop)
         hooks = [
             OwnModelHook(self._model_dir),
             end,
             ask,
-            ProgressHook(self._report, spec.max_steps),
+            ProgressHook(self._report, spec.max_steps, trainers, self._in_step()),
         ]
         if self._first_step is None:
             hooks.append(OriginHook(self._report, self._ledger))
@@ -186,9 +189,10 @@ class ChiefRun:
             yield made
 
     def _in_step(self) -> bool:
+        """Whether all tasks that train take each step together; one alone does."""
         from ..estimators.compat.cluster_task import is_multi_worker
 
-        return is_multi_worker(self._estimator.config.train_distribute)
+        return self._task is None or is_multi_worker(self._estimator.config.train_distribute)
 
     def _reason(self, end, ask) -> str:
         max_steps = self._train_spec.max_steps
@@ -230,10 +234,12 @@ class ChiefRun:
             self._evaluations.export(step, checkpoint, final=False)
             self._stop_reason = self._early_stop(self._ledger)
         # Tasks that train in step stop together, which takes a step more.
-        return self._stop_reason is not None and not (self._task and self._in_step())
+        return self._stop_reason is not None and (self._task is None or not self._in_step())
 
     def _why_stop(self) -> str | None:
         """Says why the training should stop, by what was evaluated until now."""
+        if self._digests:
+            self._compare_first_batches()
         if self._evaluator is not None:
             self._stop_reason = self._early_stop(self._evaluator)
         return self._stop_reason
@@ -256,16 +262,39 @@ class ChiefRun:
 
     def _say_first_batch(self, digest: str) -> None:
         self._ledger.add("first_batch", digest=digest)
-        self._digest = digest
+        self._digests[self._task.name] = digest
 
-    def _wait_for_workers(self, end, ask) -> None:
-        """Waits for the workers' last updates, which belong into the last checkpoint."""
+    def _workers(self) -> dict[str, tuple[str, int]]:
+        """Returns type and index of the other tasks that train, by name."""
         task = self._task
-        workers = {
+        return {
             Task(task.cluster, kind, index).name: (kind, index)
             for kind, index in task.trainers
             if (kind, index) != (task.type, task.index)
         }
+
+    def _compare_first_batches(self) -> None:
+        """Warns of tasks that read the same input, as soon as their first batches are known."""
+        from .input_sharding import same_input
+
+        workers = self._workers()
+        for name in workers.keys() - self._digests.keys():
+            ledger = Ledger(self._model_dir, workers[name])
+            record = ledger.last("first_batch", run=self._ledger.run)
+            if record is None:
+                continue
+            for other in same_input(record["digest"], self._digests):
+                self._report.warn(
+                    f"{other} and {name} began with the same batch, so they may read the same "
+                    "examples; let the input_fn take `input_context` and shard by it "
+                    "(dataset.shard(input_context.num_input_pipelines, "
+                    "input_context.input_pipeline_id))"
+                )
+            self._digests[name] = record["digest"]
+
+    def _wait_for_workers(self, end, ask) -> None:
+        """Waits for the workers' last updates, which belong into the last checkpoint."""
+        task, workers = self._task, self._workers()
         if not workers:
             return
         reason = self._reason(end, ask)
@@ -278,6 +307,10 @@ class ChiefRun:
                 stopped = Ledger(self._model_dir, (kind, index)).last(
                     "stopped", run=self._ledger.run
                 )
+                if stopped and stopped.get("steps") == 0 and end.step > (self._first_step or 0):
+                    self._report.warn(
+                        f"{name} made no step: its input gave no batch, or it came too late"
+                    )
                 if stopped or not is_reachable(task.cluster[kind][index]):
                     del left[name]
             return not left
@@ -292,23 +325,7 @@ class ChiefRun:
         except TimeoutError as error:
             self._ledger.add("stopping", reason=reason)
             self._report.warn(f"{error}; the last checkpoint is saved without them")
-        self._compare_first_batches(workers)
-
-    def _compare_first_batches(self, workers: Mapping[str, tuple[str, int]]) -> None:
-        from .input_sharding import same_input
-
-        digests = {self._task.name: getattr(self, "_digest", None)}
-        for name, place in workers.items():
-            record = Ledger(self._model_dir, place).last("first_batch", run=self._ledger.run)
-            digests[name] = record and record["digest"]
-        known = {name: digest for name, digest in digests.items() if digest}
-        for first, second in same_input(known):
-            self._report.warn(
-                f"{first} and {second} began with the same batch, so they may read the same "
-                "examples; let the input_fn take `input_context` and shard by it "
-                "(dataset.shard(input_context.num_input_pipelines, "
-                "input_context.input_pipeline_id))"
-            )
+        self._compare_first_batches()
 
     def _from_evaluator(self, step: int, checkpoint: str):
         """Waits for the evaluator's last evaluation and returns it; makes it where nobody does."""

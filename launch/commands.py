@@ -25,12 +25,14 @@ class Train(ConfigCommand):
                 loaded.append(config)
                 import tensorflow  # noqa: F401 - its start-up lines are held back here
             from ..input_fns import bad_records
+            from .cluster_spec import this_task
             from .driver import train_and_evaluate
 
             train_and_evaluate(report=report)
             for source, count in bad_records().items():
                 report.warn(f"{source}: {count} malformed record(s) were skipped")
-            if report.training_started:  # a finished run calls only what evaluates it
+            # A finished run calls only what evaluates it, and a task of a cluster only its part.
+            if report.training_started and this_task() is None:
                 for line in config.unused():
                     report.warn(line)
 

@@ -20,6 +20,7 @@ class EndHook(_train.SessionRunHook):
 
     Attributes:
       step: the global step at the end.
+      steps: how many steps this task made.
       input_ended: whether the input ended; if not, max_steps or a hook ended the training.
     """
 
@@ -48,6 +49,10 @@ class EndHook(_train.SessionRunHook):
                 "tf.compat.v1.train.get_global_step() to the optimizer's minimize()"
             )
 
+    @property
+    def steps(self) -> int:
+        return self._runs
+
     def end(self, session):
         # A step that began and did not come back met the end of the input.
         self.input_ended = self._in_run
@@ -60,11 +65,21 @@ class ProgressHook(_train.SessionRunHook):
     Args:
       report: what is told.
       max_steps: the global step at which the training ends, or None.
+      trainers: number of tasks that train.
+      in_step: whether these tasks take each step together.
     """
 
-    def __init__(self, report: LogReport, max_steps: int | None):
+    def __init__(
+        self,
+        report: LogReport,
+        max_steps: int | None,
+        trainers: int = 1,
+        in_step: bool = True,
+    ):
         self._report = report
         self._max_steps = max_steps
+        self._trainers = trainers
+        self._in_step = in_step
 
     def begin(self):
         losses = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.LOSSES)
@@ -113,9 +128,15 @@ class ProgressHook(_train.SessionRunHook):
             self._report.say("batch: not known, the input_fn returns no batched Dataset")
             return
         each = str(sizes[0]) if len(set(sizes)) == 1 else ", ".join(map(str, sizes))
+        replicas = len(sizes) * (self._trainers if self._in_step else 1)
+        if self._in_step:
+            self._batch *= self._trainers
+        total = self._batch
+        tasks = f" in {self._trainers} tasks" if self._trainers > 1 and self._in_step else ""
+        own = f"; {self._trainers} tasks, each at its own pace" if not self._in_step else ""
         self._report.say(
-            f"batch: {len(sizes)} replica{'s' * (len(sizes) > 1)}, {each} per replica, "
-            f"{sum(sizes)} global, {sum(sizes)} examples per step"
+            f"batch: {replicas} replica{'s' * (replicas > 1)}{tasks}, {each} per replica, "
+            f"{total} global, {total} examples per step{own}"
         )
 
 

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -82,12 +82,6 @@ class FirstBatchHook(tf.compat.v1.train.SessionRunHook):
         self._record(f"{digest:08x}")
 
 
-def same_input(digests: dict[str, str]) -> list[tuple[str, str]]:
-    """Returns the pairs of tasks whose first batches have the same digest."""
-    names = list(digests)
-    return [
-        (first, second)
-        for at, first in enumerate(names)
-        for second in names[at + 1 :]
-        if digests[first] == digests[second]
-    ]
+def same_input(digest: str, digests: Mapping[str, str]) -> list[str]:
+    """Returns the tasks of `digests` whose first batches have this digest."""
+    return [name for name, other in digests.items() if other == digest]

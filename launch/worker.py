@@ -53,7 +53,7 @@ def run_worker(estimator: Any, train_spec: Any, task: Task, report: LogReport) -
                 hooks=[*hooks, *train_spec.hooks],
             )
             ledger.run = chief.run()
-            ledger.add("stopped", step=end.step)
+            ledger.add("stopped", step=end.step, steps=end.steps)
             report.say(f"{task.name} is done at step {end.step}")
 
     _in_ledger(work, ledger)

@@ -183,3 +183,44 @@ def test_the_whole_from_gin_with_scopes(tmp_path):
             assert label.numpy().tolist() == [2 * i for i in range(count)]
     finally:
         gin.clear_config()
+
+
+@pytest.mark.parametrize("shuffle_buffer_size", [0, 100])
+@pytest.mark.parametrize("seed", [None, 7])
+def test_pipelines_share_out_whole_files(tmp_path, shuffle_buffer_size, seed):
+    reader = make_csv_files(tmp_path)
+    files = [part.tolist() for part in np.array_split(np.arange(ROWS), 5)]
+    import tensorflow as tf
+
+    parts = []
+    for pipeline in range(2):
+        context = tf.distribute.InputContext(2, pipeline, 2)
+        parts.append(
+            rows(
+                reader,
+                batch_size=4,
+                shard_by="file",
+                shuffle_buffer_size=shuffle_buffer_size,
+                seed=seed,
+                input_context=context,
+            )
+        )
+    assert sorted(parts[0] + parts[1]) == list(range(ROWS))
+    for part in parts:
+        assert {f for f, rows_ in enumerate(files) if set(rows_) & set(part)} == {
+            f for f, rows_ in enumerate(files) if set(rows_) <= set(part)
+        }
+
+
+def test_too_few_files_for_the_pipelines_are_named(tmp_path):
+    reader = make_csv_files(tmp_path)
+    import tensorflow as tf
+
+    context = tf.distribute.InputContext(6, 5, 6)
+    with pytest.raises(ValueError, match="5 file.s. cannot be shared out to 6 pipelines; write"):
+        reader_input_fn(reader, 6, shard_by="file", input_context=context)
+
+
+def test_arrays_have_no_files_to_share_out(tmp_path):
+    with pytest.raises(ValueError, match="shard_by is 'file', and ArrayReader reads no files"):
+        reader_input_fn(make_array(tmp_path), 6, shard_by="file")
