@@ -46,6 +46,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "linear_regression_model": ["linear_regression"],
         "metrics": ["binary_classification_metrics", "regression_metrics"],
+        "model_parallel": ["shard_devices_hook", "sharded_dense", "sharded_embedding"],
         "optimizers": [
             "AdadeltaOptimizer",
             "AdagradOptimizer",
@@ -57,6 +58,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "ProximalGradientDescentOptimizer",
             "RMSPropOptimizer",
         ],
+        "portable_scaffold": ["portable_scaffold"],
         "run_config": ["ConfigProto", "GPUOptions", "RunConfig"],
         "schedules": [
             "cosine_decay",
@@ -65,6 +67,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "piecewise_constant",
             "polynomial_decay",
         ],
+        "sharded_linear_model": ["sharded_linear"],
         "specs": ["EvalSpec", "TrainSpec"],
         "strategies": [
             "CentralStorageStrategy",

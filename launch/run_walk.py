@@ -31,7 +31,7 @@ _OWN_CONFIG = "config"
 
 # Genever's own functions that are handed on as they are, by kind; all else is handed on called.
 FUNCTIONS = {
-    "model_fn": {"genever.linear_regression", "genever.wide_deep"},
+    "model_fn": {"genever.linear_regression", "genever.sharded_linear", "genever.wide_deep"},
     "input_fn": {"genever.reader_input_fn"},
 }
 
