@@ -58,6 +58,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "ProximalGradientDescentOptimizer",
             "RMSPropOptimizer",
         ],
+        "partitioners": ["fixed_size_partitioner", "min_max_variable_partitioner"],
         "portable_scaffold": ["portable_scaffold"],
         "run_config": ["ConfigProto", "GPUOptions", "RunConfig"],
         "schedules": [

@@ -1,11 +1,12 @@
 """How replicas add up their gradients: the all-reduce of a strategy."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import gin
 
 from .singletons import one_per_name
+from .whole_numbers import check_whole
 
 
 @gin.configurable(module="genever")
@@ -16,9 +17,12 @@ def NcclAllReduce(num_packs: int = 1) -> Any:
         num_packs: gradients are packed into so many tensors first; 0 packs nothing.
     Returns:
         The `tf.distribute.NcclAllReduce`, one per name.
+    Raises:
+        ValueError: `num_packs` is not a whole number of at least 0.
     """
     import tensorflow as tf
 
+    check_whole("NcclAllReduce.num_packs", num_packs, least=0)
     return one_per_name(
         "NcclAllReduce", lambda: tf.distribute.NcclAllReduce(num_packs), num_packs=num_packs
     )
@@ -32,9 +36,12 @@ def HierarchicalCopyAllReduce(num_packs: int = 1) -> Any:
         num_packs: gradients are packed into so many tensors first; 0 packs nothing.
     Returns:
         The `tf.distribute.HierarchicalCopyAllReduce`, one per name.
+    Raises:
+        ValueError: `num_packs` is not a whole number of at least 0.
     """
     import tensorflow as tf
 
+    check_whole("HierarchicalCopyAllReduce.num_packs", num_packs, least=0)
     return one_per_name(
         "HierarchicalCopyAllReduce",
         lambda: tf.distribute.HierarchicalCopyAllReduce(num_packs),
@@ -68,7 +75,7 @@ def ReductionToOneDevice(
 def CommunicationOptions(
     bytes_per_pack: int = 0,
     timeout_seconds: float | None = None,
-    implementation: str = "AUTO",
+    implementation: Literal["AUTO", "NCCL", "RING"] = "AUTO",
 ) -> Any:
     """Hints for all-reduces between machines.
 
@@ -80,7 +87,8 @@ def CommunicationOptions(
     Returns:
         The `tf.distribute.experimental.CommunicationOptions`, one per name.
     Raises:
-        ValueError: unknown `implementation`.
+        ValueError: unknown `implementation`, `bytes_per_pack` is negative, or NCCL is asked for on
+            a machine without GPUs.
     """
     import tensorflow as tf
 
@@ -89,6 +97,13 @@ def CommunicationOptions(
         raise ValueError(
             f"CommunicationOptions.implementation = {implementation!r} must be one of "
             f"{', '.join(sorted(kinds))}."
+        )
+    check_whole("CommunicationOptions.bytes_per_pack", bytes_per_pack, least=0)
+    if implementation == "NCCL" and not tf.config.list_physical_devices("GPU"):
+        # TensorFlow would take the ring without a word.
+        raise ValueError(
+            "CommunicationOptions.implementation = 'NCCL' needs GPUs, and this machine has none; "
+            "write 'RING' or 'AUTO'."
         )
     return one_per_name(
         "CommunicationOptions",

@@ -6,6 +6,7 @@ from typing import Any
 import gin
 
 from .gin_scope import carry_gin_scope
+from .partitioners import partitioned
 from .run_config import RunConfig, session_config_for
 from .signatures import MODEL_FN_ARGUMENTS, expose_arguments
 from .warm_start import check_warm_start, with_prefix
@@ -18,6 +19,7 @@ def Estimator(
     config: Any = None,
     params: Mapping[str, Any] | None = None,
     warm_start_from: Any = None,
+    partitioner: Callable[..., Any] | None = None,
 ) -> Any:
     """A model that can be trained, evaluated, asked and exported.
 
@@ -28,11 +30,14 @@ def Estimator(
         config: a `tf.estimator.RunConfig`; by default `RunConfig()` as gin configures it.
         params: dict handed to `model_fn` and to input_fns that take `params`.
         warm_start_from: checkpoint or `tf.estimator.WarmStartSettings` to start training from.
+        partitioner: cuts the variables that `model_fn` gets by `tf.compat.v1.get_variable` into
+            parts, which are spread over the parameter servers, e.g.
+            `@min_max_variable_partitioner()`; checkpoints stay the same.
     Returns:
         The `tf.estimator.Estimator`.
     Raises:
-        ValueError: `model_fn` cannot be called or lacks an argument, or the checkpoint to start
-            from does not exist.
+        ValueError: `model_fn` cannot be called or lacks an argument, the checkpoint to start from
+            does not exist, or `partitioner` is no function.
     """
     import tensorflow as tf
 
@@ -42,9 +47,12 @@ def Estimator(
             "without parentheses."
         )
     carry_gin_scope()
+    shown = expose_arguments(model_fn, MODEL_FN_ARGUMENTS)
+    if partitioner is not None:
+        shown = partitioned(shown, partitioner)
     # Under a strategy TensorFlow would rewrite model_fn with AutoGraph, on one device it does not;
     # left alone it is the same function everywhere, and its errors keep their words.
-    shown = tf.autograph.experimental.do_not_convert(expose_arguments(model_fn, MODEL_FN_ARGUMENTS))
+    shown = tf.autograph.experimental.do_not_convert(shown)
     config = RunConfig() if config is None else _with_device_session(config)
     warm_start_from = with_prefix(warm_start_from)
     estimator = tf.estimator.Estimator(

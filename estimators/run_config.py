@@ -5,6 +5,9 @@ from typing import Any
 
 import gin
 
+from .cluster_roles import cluster_of_tf_config, require_roles
+from .strategy_kinds import kind_of
+
 _STEPS_BETWEEN_CHECKPOINTS = 1000
 
 
@@ -121,8 +124,9 @@ def RunConfig(
     Returns:
         The `tf.estimator.RunConfig`.
     Raises:
-        ValueError: both checkpoint cadences are given, a strategy is not one, or `session_config`
-            sees fewer CPU devices than the strategies use.
+        ValueError: both checkpoint cadences are given, a strategy is not one or does not fit the
+            cluster of TF_CONFIG, or `session_config` sees fewer CPU devices than the strategies
+            use.
     """
     import tensorflow as tf
 
@@ -139,6 +143,7 @@ def RunConfig(
         ("eval_distribute", eval_distribute),
     ):
         _require_strategy(argument, strategy)
+    _check_in_cluster(train_distribute, eval_distribute, save_checkpoints_secs)
     strategies = [train_distribute, eval_distribute]
     if experimental_distribute is not None:
         strategies += [
@@ -208,6 +213,12 @@ def session_config_for(strategies: list[Any], session_config: Any = None) -> Any
 def _require_strategy(argument: str, strategy: Any) -> None:
     import tensorflow as tf
 
+    if kind_of(strategy) == "ParameterServerStrategyV2":
+        raise ValueError(
+            f"RunConfig.{argument}: no Estimator can use the ParameterServerStrategy of TensorFlow "
+            "2; write @ParameterServerStrategy(), which is "
+            "tf.compat.v1.distribute.experimental.ParameterServerStrategy."
+        )
     if strategy is None or isinstance(
         strategy, tf.distribute.Strategy | tf.compat.v1.distribute.Strategy
     ):
@@ -218,3 +229,23 @@ def _require_strategy(argument: str, strategy: Any) -> None:
     else:
         hint = f"write one such as `RunConfig.{argument} = @MirroredStrategy()`"
     raise ValueError(f"RunConfig.{argument} = {strategy!r} is not a strategy; {hint}.")
+
+
+def _check_in_cluster(train: Any, evaluation: Any, save_checkpoints_secs: int | None) -> None:
+    cluster, _ = cluster_of_tf_config()
+    kind = kind_of(train)
+    if kind is not None:
+        require_roles(kind, cluster)
+    if not cluster:
+        return
+    if kind_of(evaluation) in ("MultiWorkerMirroredStrategy", "ParameterServerStrategy"):
+        raise ValueError(
+            f"RunConfig.eval_distribute = @{kind_of(evaluation)}() cannot work in a cluster, for "
+            "evaluation runs in one process: write @MirroredStrategy(), or leave it out."
+        )
+    if kind == "MultiWorkerMirroredStrategy" and save_checkpoints_secs is not None:
+        raise ValueError(
+            f"RunConfig.save_checkpoints_secs = {save_checkpoints_secs}: the clocks of the workers "
+            "of a MultiWorkerMirroredStrategy differ, and all must save at the same step; set "
+            "RunConfig.save_checkpoints_steps instead."
+        )

@@ -8,6 +8,7 @@ from typing import Any
 
 import gin
 
+from .cluster_roles import cluster_of_tf_config, require_roles
 from .devices import require_devices, split_cpu
 from .gin_scope import carry_gin_scope
 from .singletons import one_per_name
@@ -56,19 +57,12 @@ def MirroredStrategy(
     import tensorflow as tf
 
     def make():
-        if logical_cpus is not None and devices is not None:
-            raise ValueError(
-                "MirroredStrategy: devices and logical_cpus exclude each other; remove one of them."
-            )
-        names = devices
-        if logical_cpus is not None:
-            names = split_cpu("MirroredStrategy.logical_cpus", logical_cpus)
-        elif devices is not None:
-            if not devices:
-                raise ValueError(
-                    "MirroredStrategy.devices is empty; name a device such as '/cpu:0'."
-                )
-            require_devices("MirroredStrategy.devices", devices)
+        names = _replica_devices("MirroredStrategy", "devices", devices, logical_cpus)
+        if names is None:
+            # TensorFlow would take those of all tasks of a cluster, to which it has no connection.
+            kinds = ("GPU", "CPU")
+            found = (tf.config.list_logical_devices(kind) for kind in kinds)
+            names = [device.name for device in next(filter(None, found))]
         strategy = tf.distribute.MirroredStrategy(names, cross_device_ops)
         if isinstance(cross_device_ops, tf.distribute.NcclAllReduce):
             cpus = [d for d in strategy.extended.worker_devices if "GPU:" not in d.upper()]
@@ -95,18 +89,34 @@ def MultiWorkerMirroredStrategy(
 ) -> Any:
     """Trains a replica of the model on each device of each worker of a cluster, in step.
 
+    In a task of a cluster it turns eager execution off for the whole process: TensorFlow's eager
+    multi-worker runtime cannot be used by an Estimator's sessions, and it swallows SIGTERM.
+
     Args:
         cluster_resolver: a `tf.distribute.cluster_resolver.ClusterResolver`; by default TF_CONFIG.
         communication_options: hints for the all-reduce, e.g. `@CommunicationOptions()`.
     Returns:
-        The `tf.distribute.MultiWorkerMirroredStrategy`, one per name.
+        The `tf.distribute.MultiWorkerMirroredStrategy`, one per name. None in the task 'evaluator'
+        of TF_CONFIG: it is no part of the training cluster, so it evaluates without the strategy.
+    Raises:
+        ValueError: the cluster has ps tasks.
     """
     import tensorflow as tf
+
+    cluster, task = cluster_of_tf_config()
+    require_roles("MultiWorkerMirroredStrategy", cluster)
+    if task == "evaluator":
+        return None
+
+    def make():
+        if cluster:
+            tf.compat.v1.disable_eager_execution()
+        return tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver, communication_options)
 
     carry_gin_scope()
     return one_per_name(
         "MultiWorkerMirroredStrategy",
-        lambda: tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver, communication_options),
+        make,
         cluster_resolver=cluster_resolver,
         communication_options=communication_options,
     )
@@ -121,10 +131,18 @@ def ParameterServerStrategy(cluster_resolver: Any = None) -> Any:
     Args:
         cluster_resolver: a `tf.distribute.cluster_resolver.ClusterResolver`; by default TF_CONFIG.
     Returns:
-        The `tf.compat.v1.distribute.experimental.ParameterServerStrategy`, one per name.
+        The `tf.compat.v1.distribute.experimental.ParameterServerStrategy`, one per name. None in
+        the task 'evaluator' of TF_CONFIG: it is no part of the training cluster, so it evaluates
+        without the strategy.
+    Raises:
+        ValueError: there is a cluster, and it has no ps tasks.
     """
     import tensorflow as tf
 
+    cluster, task = cluster_of_tf_config()
+    require_roles("ParameterServerStrategy", cluster)
+    if task == "evaluator":
+        return None
     carry_gin_scope()
     return one_per_name(
         "ParameterServerStrategy",
@@ -135,7 +153,9 @@ def ParameterServerStrategy(cluster_resolver: Any = None) -> Any:
 
 @gin.configurable(module="genever")
 def CentralStorageStrategy(
-    compute_devices: Sequence[str] | None = None, parameter_device: str | None = None
+    compute_devices: Sequence[str] | None = None,
+    parameter_device: str | None = None,
+    logical_cpus: int | None = None,
 ) -> Any:
     """Keeps the variables on one device and computes a replica on each of several devices.
 
@@ -143,19 +163,26 @@ def CentralStorageStrategy(
         compute_devices: names of the devices of the replicas; by default all GPUs, or the CPU.
         parameter_device: name of the device of the variables; by default the CPU, or the GPU where
             there is only one.
+        logical_cpus: splits the CPU into so many logical devices and computes a replica on each;
+            instead of `compute_devices`.
     Returns:
         The `tf.distribute.experimental.CentralStorageStrategy`, one per name.
     Raises:
-        ValueError: there is no such device.
+        ValueError: both `compute_devices` and `logical_cpus` are given, a device does not exist, or
+            TensorFlow has already started with fewer CPU devices.
     """
     import tensorflow as tf
 
     def make():
-        if compute_devices is not None:
-            require_devices("CentralStorageStrategy.compute_devices", compute_devices)
-        if parameter_device is not None:
-            require_devices("CentralStorageStrategy.parameter_device", [parameter_device])
-        return tf.distribute.experimental.CentralStorageStrategy(compute_devices, parameter_device)
+        names = _replica_devices(
+            "CentralStorageStrategy", "compute_devices", compute_devices, logical_cpus
+        )
+        home = parameter_device
+        if home is not None:
+            require_devices("CentralStorageStrategy.parameter_device", [home])
+        elif logical_cpus is not None:
+            home = "/cpu:0"
+        return tf.distribute.experimental.CentralStorageStrategy(names, home)
 
     carry_gin_scope()
     return one_per_name(
@@ -163,6 +190,7 @@ def CentralStorageStrategy(
         make,
         compute_devices=compute_devices,
         parameter_device=parameter_device,
+        logical_cpus=logical_cpus,
     )
 
 
@@ -208,3 +236,20 @@ def TPUStrategy(
         tpu_cluster_resolver=tpu_cluster_resolver,
         experimental_device_assignment=experimental_device_assignment,
     )
+
+
+def _replica_devices(
+    strategy: str, argument: str, devices: Sequence[str] | None, logical_cpus: int | None
+) -> Sequence[str] | None:
+    """Returns the devices of the replicas that a config asks for, None where it names none."""
+    if logical_cpus is not None:
+        if devices is not None:
+            raise ValueError(
+                f"{strategy}: {argument} and logical_cpus exclude each other; remove one of them."
+            )
+        return split_cpu(f"{strategy}.logical_cpus", logical_cpus)
+    if devices is not None:
+        if not devices:
+            raise ValueError(f"{strategy}.{argument} is empty; name a device such as '/cpu:0'.")
+        require_devices(f"{strategy}.{argument}", devices)
+    return devices
