@@ -129,8 +129,6 @@ def sharded_embedding(
     """
     import tensorflow as tf
 
-    from .shard_gradients import gradients_stay
-
     if initializer is None:
         initializer = tf.compat.v1.random_normal_initializer(stddev=dimension**-0.5)
     with tf.compat.v1.variable_scope(name):
@@ -143,12 +141,14 @@ def sharded_embedding(
             tf.float32,
             initializer,
         )
-        if isinstance(tf.distribute.get_strategy(), _multi_worker_strategies()):
-            return _look_up_everywhere(ids, shards)
-        with gradients_stay():
-            return tf.compat.v1.nn.embedding_lookup(
-                [shard.variable for shard in shards], ids, partition_strategy="div"
-            )
+    ids = tf.convert_to_tensor(ids)
+    everywhere = isinstance(tf.distribute.get_strategy(), _multi_worker_strategies())
+    find = _rows_looked_up_everywhere if everywhere else _rows_where_they_are
+    found = tf.reshape(
+        find(tf.reshape(ids, [-1]), shards), tf.concat([tf.shape(ids), [dimension]], 0)
+    )
+    found.set_shape([*ids.shape, dimension])
+    return found
 
 
 def shard_devices_hook() -> Any:
@@ -256,34 +256,61 @@ def _multi_worker_strategies() -> tuple[type, ...]:
     )
 
 
-def _look_up_everywhere(ids: Any, shards: Sequence[Shard]) -> Any:
-    """Looks up every id in every shard and counts what the right one has.
+def _rows_where_they_are(ids: Any, shards: Sequence[Shard]) -> Any:
+    """Looks up each id in the shard that has it."""
+    import tensorflow as tf
+
+    begins = _first_rows(shards)
+    shard_of = tf.searchsorted(tf.constant(begins, ids.dtype), ids, side="right") - 1
+    own_ids = tf.dynamic_partition(ids, shard_of, len(shards))
+    places = tf.dynamic_partition(tf.range(tf.size(ids)), shard_of, len(shards))
+    rows = [
+        _rows(shard, own - begin) for shard, own, begin in zip(shards, own_ids, begins, strict=True)
+    ]
+    return tf.dynamic_stitch(places, rows)
+
+
+def _rows_looked_up_everywhere(ids: Any, shards: Sequence[Shard]) -> Any:
+    """Looks up each id in every shard and takes the row of the one that has it.
 
     The collectives of several workers take gradients only if their number of rows is the same in
     every step on every worker, and the number of ids in one shard is not.
     """
     import tensorflow as tf
 
-    from .shard_gradients import gradients_stay
-
-    dimension = shards[0].variable.shape[1]
-    flat = tf.reshape(ids, [-1])
-    total = sum(shard.variable.shape[0] for shard in shards)
+    begins, total = _first_rows(shards), sum(shard.variable.shape[0] for shard in shards)
     known = tf.debugging.Assert(
-        tf.reduce_all((flat >= 0) & (flat < total)),
-        [f"sharded_embedding: ids must be 0 ... {total - 1}; others:", flat],
+        tf.reduce_all((ids >= 0) & (ids < total)),
+        [f"sharded_embedding: ids must be 0 ... {total - 1}; found:", ids],
     )
     with tf.control_dependencies([known]):
-        flat = tf.identity(flat)
-    found, begin = [], 0
-    for variable, device in shards:
-        rows = variable.shape[0]
-        with tf.device(device), gradients_stay():
-            own = flat - begin
-            inside = (own >= 0) & (own < rows)
+        ids = tf.identity(ids)
+    found = []
+    for shard, begin in zip(shards, begins, strict=True):
+        last = shard.variable.shape[0] - 1
+        with tf.device(shard.device):
+            own = ids - begin
+            inside = (own >= 0) & (own <= last)
             # A row that is looked up anyway: one more would get a step of its momentum.
             spare = tf.gather(own, tf.argmax(tf.cast(inside, tf.int32)))
-            own = tf.where(inside, own, tf.clip_by_value(spare, 0, rows - 1))
-            found.append(tf.where(inside[:, tf.newaxis], tf.gather(variable, own), 0.0))
-        begin += rows
-    return tf.reshape(tf.add_n(found), tf.concat([tf.shape(ids), [dimension]], axis=0))
+            own = tf.where(inside, own, tf.clip_by_value(spare, 0, last))
+        found.append(tf.where(inside[:, tf.newaxis], _rows(shard, own), 0.0))
+    return tf.add_n(found)
+
+
+def _first_rows(shards: Sequence[Shard]) -> list[int]:
+    sizes = [shard.variable.shape[0] for shard in shards]
+    return [sum(sizes[:index]) for index in range(len(sizes))]
+
+
+def _rows(shard: Shard, ids: Any) -> Any:
+    import tensorflow as tf
+
+    from .shard_gradients import gradients_stay
+
+    variable = shard.variable
+    # By its handle: `tf.gather` copies a variable of a strategy as a whole first.
+    with tf.device(shard.device), gradients_stay():
+        return tf.raw_ops.ResourceGather(
+            resource=variable.handle, indices=ids, dtype=variable.dtype
+        )

@@ -114,7 +114,8 @@ class ShardDevicesHook(tf.estimator.SessionRunHook):
                 own = sorted(d.to_string() for d in there if d.device_type in ("CPU", "GPU"))
                 raise ValueError(
                     f"A shard of the model should be on the device {name}, but the session has "
-                    f"only {', '.join(own)}; for more logical CPUs write RunConfig.session_config = "
+                    "only "
+                    f"{', '.join(own)}; for more logical CPUs write RunConfig.session_config = "
                     "@ConfigProto() and ConfigProto.device_count = {'CPU': 2}, or use fewer shards."
                 )
 
