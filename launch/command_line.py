@@ -7,6 +7,16 @@ from absl import flags
 
 from .command import DONE, INTERRUPTED, MISTAKE, say_mistake
 from .commands import Check, Inspect, Lint, Run, Train
+from .launch_command import Launch
+
+COMMANDS = {
+    "train": Train,
+    "check": Check,
+    "launch": Launch,
+    "run": Run,
+    "lint": Lint,
+    "inspect": Inspect,
+}
 
 _USAGE = """\
 genever trains, evaluates and exports tf.estimator models from gin files.
@@ -27,13 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run(argv: list[str]) -> int:
     """Runs `argv` ([program, command, flags…]) and returns the exit code."""
-    commands = {
-        "train": Train(),
-        "check": Check(),
-        "run": Run(),
-        "lint": Lint(),
-        "inspect": Inspect(),
-    }
+    commands = {name: command() for name, command in COMMANDS.items()}
     if len(argv) < 2 or argv[1] in ("help", "-h", "--help", "--helpfull"):
         rows = (f"  {name:<8} {command.summary}" for name, command in commands.items())
         print(_USAGE.format(commands="\n".join(rows)), end="")
