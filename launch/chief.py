@@ -14,7 +14,8 @@ from .cluster_spec import Task
 from .config_files import require_writable, write_config
 from .evaluations import Evaluations, exported_before
 from .ledger import Ledger
-from .peers import is_reachable, wait_for, wait_until
+from .peers import LOST_AFTER_SECS, Away, Watch, is_reachable, wait_for, wait_until
+from .preemption import PREEMPTION, Preempted
 from .report import LogReport
 
 
@@ -89,7 +90,9 @@ class ChiefRun:
                 metrics, exports = self._from_evaluator(step, checkpoint)
         except BaseException as error:
             why = f"{type(error).__name__}: {error}".split("\n")[0]
-            self._ledger.add("ended", step=self._saved_step(), reason=why, failed=True)
+            preempted = isinstance(error, Preempted | KeyboardInterrupt)
+            kind = {"preempted": True} if preempted else {"failed": True}
+            self._ledger.add("ended", step=self._saved_step(), reason=why, **kind)
             raise
         finally:
             write_config(self._model_dir, "operative_config.gin", gin.operative_config_str())
@@ -122,6 +125,9 @@ class ChiefRun:
             end, reason = self._train_in_task()
         finally:
             self._report.stop()
+        if PREEMPTION.asked:
+            self._report.say(f"training is interrupted and saved at step {end.step}")
+            raise PREEMPTION.error()
         if end.input_ended and end.step == (self._first_step or 0):
             raise ValueError(
                 "the training input gave no batch; check the files and the filters of the "
@@ -137,6 +143,7 @@ class ChiefRun:
             EndHook,
             LastUpdatesHook,
             OwnModelHook,
+            PreemptionHook,
             ProgressHook,
             SaveListener,
         )
@@ -158,23 +165,34 @@ class ChiefRun:
         if gin.config_str().strip():
             hooks.append(ConfigSummaryHook(self._model_dir))
         listener = SaveListener(self._ledger, self._evaluate_when_due)
-        with self._training_estimator() as (estimator, more_hooks):
-            hooks += more_hooks
+        config = self._estimator.config
+        with contextlib.ExitStack() as stack:
+            estimator, more_hooks = stack.enter_context(self._training_estimator())
+            hooks = [*hooks, *more_hooks, PreemptionHook(), *spec.hooks]
             if task is not None:
-                wait_for(
-                    task.peers(),
-                    self._report,
-                    self._estimator.config.session_creation_timeout_secs,
-                )
+                stack.enter_context(Watch(self._who_is_lost(), self._ledger, self._report))
+                self._wait_for_tasks(config.session_creation_timeout_secs)
                 if not self._in_step():
                     hooks.append(FirstBatchHook(self._say_first_batch))
                     hooks.append(LastUpdatesHook(lambda: self._wait_for_workers(end, ask)))
+            input_fn = sharded(spec.input_fn, task, config.train_distribute)
+            rounds = None
+            if config.train_distribute is not None and _replicas(config.train_distribute) > 1:
+                from ..estimators.agreement import train_in_rounds
+
+                rounds = train_in_rounds(estimator, input_fn, self._report.warn)
+                estimator, input_fn = rounds.estimator, rounds.input_fn
+                hooks = rounds.hooks(hooks)
+            stack.enter_context(PREEMPTION.steps())
             estimator.train(
-                sharded(spec.input_fn, task, self._estimator.config.train_distribute),
+                input_fn,
                 max_steps=spec.max_steps,
-                hooks=[*hooks, *spec.hooks],
+                hooks=hooks,
                 saving_listeners=[*spec.saving_listeners, listener],
             )
+        if rounds is not None:
+            end.input_ended = rounds.input_ended
+            rounds.tell_left_out(self._report.warn)
         return end, self._reason(end, ask)
 
     @contextlib.contextmanager
@@ -187,6 +205,55 @@ class ChiefRun:
         task = self._task
         with training_task(self._estimator, task.cluster, task.type, task.index) as made:
             yield made
+
+    def _wait_for_tasks(self, deadline_secs: float) -> None:
+        """Waits for the tasks without which training cannot begin."""
+        task = self._task
+        wait_for(task.peers(), self._report, deadline_secs)
+        if not self._in_step():
+            return
+        missing = self._workers()
+
+        def all_joined() -> bool:
+            for name, place in list(missing.items()):
+                if Ledger(self._model_dir, place).last("joined", run=self._ledger.run):
+                    del missing[name]
+            return not missing
+
+        # One that still is in a run of before would never take part in the first step.
+        wait_until(
+            all_joined,
+            lambda: f"{', '.join(missing)} to join this run",
+            self._report,
+            deadline_secs,
+        )
+
+    def _who_is_lost(self):
+        """Returns what tells the task without which this one would wait for ever, or None."""
+        task, run = self._task, self._ledger.run
+        in_step = self._in_step()
+        places = self._workers() if in_step else {}
+        addresses = {name: task.cluster[kind][i] for name, (kind, i) in places.items()}
+        addresses = addresses or task.peers()
+        deadline = self._estimator.config.session_creation_timeout_secs
+        away = Away(addresses, LOST_AFTER_SECS if in_step else deadline)
+        joined = set()
+
+        def lost() -> str | None:
+            gone = away.names()
+            for name, place in places.items():
+                ledger = Ledger(self._model_dir, place)
+                if ledger.last("came_back", run=run):
+                    return f"{name} has started again"
+                if ledger.last("joined", run=run) and not ledger.last("stopped", run=run):
+                    joined.add(name)
+                else:
+                    joined.discard(name)
+            if in_step:  # one that has not come yet is waited for, longer
+                gone = [name for name in gone if name in joined]
+            return f"{gone[0]} at {addresses[gone[0]]} is gone" if gone else None
+
+        return lost
 
     def _in_step(self) -> bool:
         """Whether all tasks that train take each step together; one alone does."""
@@ -216,11 +283,15 @@ class ChiefRun:
         Returns:
           Whether to stop.
         """
-        if self._evaluator is not None:
+        if self._evaluator is not None or PREEMPTION.asked:
             return False
         max_steps = self._train_spec.max_steps
         if max_steps is not None and step >= max_steps:
             return False  # the last evaluation comes when the training session is closed
+        with PREEMPTION.at_once():  # the checkpoint of this step is there already
+            return self._evaluate_now(step)
+
+    def _evaluate_now(self, step: int) -> bool:
         checkpoint = latest(self._model_dir)
         if step == (self._first_step or 0):
             # A new model knows nothing yet; a resumed one may have died before its evaluation.
@@ -295,8 +366,8 @@ class ChiefRun:
     def _wait_for_workers(self, end, ask) -> None:
         """Waits for the workers' last updates, which belong into the last checkpoint."""
         task, workers = self._task, self._workers()
-        if not workers:
-            return
+        if not workers or PREEMPTION.asked:
+            return  # one that was asked to end does not keep others from going on
         reason = self._reason(end, ask)
         if not end.input_ended:
             self._ledger.add("stopping", reason=reason)
@@ -368,3 +439,10 @@ class ChiefRun:
     def _saved_step(self) -> int | None:
         checkpoint = latest(self._model_dir)
         return None if checkpoint is None else step_of(checkpoint)
+
+
+def _replicas(strategy: Any) -> int:
+    """Returns how many replicas of a strategy keep step, over all tasks."""
+    from ..estimators.compat.cluster_task import is_multi_worker
+
+    return 2 if is_multi_worker(strategy) else strategy.num_replicas_in_sync

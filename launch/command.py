@@ -144,11 +144,15 @@ def guarded(
       bindings: returns the bindings of the config that is loaded, for their places.
     """
     from .failures import sentence, summary
+    from .preemption import Preempted
 
     try:
         work()
     except KeyboardInterrupt:
         raise
+    except Preempted as asked:
+        print(f"genever: {asked}", file=sys.stderr)
+        return asked.code
     except Exception as error:  # the last frame of the program: every error becomes an exit code
         mistake = sentence(error, started(), bindings())
         if mistake is not None:

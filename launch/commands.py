@@ -10,11 +10,24 @@ from .command import DONE, FAILED, Command, ConfigCommand, guarded, say_mistake
 class Train(ConfigCommand):
     summary = "train, evaluate and export as the gin files say"
 
+    def __init__(self):
+        super().__init__()
+        flags.DEFINE_float(
+            "grace_secs",
+            120.0,
+            "After SIGTERM or Ctrl-C the step is finished and saved; after so many seconds, or "
+            "the signal once more, the process ends at once.",
+            lower_bound=0.0,
+            flag_values=self.flags,
+        )
+
     def run(self, rest: list[str]) -> int:
+        from .preemption import PREEMPTION
         from .quiet import importing_tensorflow, less_from_tensorflow
         from .report import TerminalReport
 
         less_from_tensorflow()
+        PREEMPTION.install(self.flags.grace_secs)
         report = TerminalReport()
 
         loaded = []

@@ -8,7 +8,7 @@ from typing import Any
 from .checkpoints import latest, step_of
 from .cluster_spec import Task
 from .evaluations import Evaluations
-from .ledger import Ledger
+from .ledger import Ledger, in_ledger
 from .peers import Chief
 from .report import LogReport
 
@@ -46,7 +46,7 @@ def run_evaluator(
     ledger = Ledger(model_dir, (task.type, task.index))
     evaluations = Evaluations(for_one_process(estimator), eval_specs, ledger, report)
     why = chief.was_finished()
-    try:
+    with in_ledger(ledger):
         if why is None:
             ledger.run = chief.wait_for_start()
             ledger.add("started", task=task.name)
@@ -60,10 +60,6 @@ def run_evaluator(
         if why is None:
             ledger.run = chief.run()
         ledger.add("ended", step=evaluations.last, reason="the last checkpoint was evaluated")
-    except BaseException as error:
-        text = f"{type(error).__name__}: {error}".split("\n")[0]
-        ledger.add("ended", step=evaluations.last, reason=text, failed=True)
-        raise
     return evaluations.metrics, evaluations.exports
 
 
@@ -76,7 +72,7 @@ def _follow(
 ) -> None:
     """Evaluates new checkpoints until the chief says that there will be no more."""
     seen = None
-    while chief.said("trained", "ended") is None:
+    while not chief.has_ended():
         chief.must_live()
         checkpoint = latest(model_dir)
         if checkpoint is None or checkpoint == seen:
@@ -94,4 +90,3 @@ def _follow(
             if os.path.exists(f"{checkpoint}.index"):
                 raise
             ledger.add("passed_over", checkpoint=os.path.basename(checkpoint), reason="deleted")
-    chief.must_live()

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import gin
 import tensorflow as tf
 
-from .examples import batch_sizes
+from ..estimators.examples import batch_sizes
 from .ledger import Ledger
 from .peers import wait_until
+from .preemption import PREEMPTION
 from .report import LogReport
 
 _train = tf.compat.v1.train
@@ -246,6 +247,14 @@ class AskHook(_train.SessionRunHook):
             self._asked = time.monotonic()
             if self.reason is not None:
                 run_context.request_stop()
+
+
+class PreemptionHook(_train.SessionRunHook):
+    """Ends a training after the step in which a signal asked for that."""
+
+    def after_run(self, run_context, run_values):
+        if PREEMPTION.asked:
+            run_context.request_stop()
 
 
 class ReadyHook(_train.SessionRunHook):

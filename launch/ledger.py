@@ -10,12 +10,15 @@ file of its own, such as `ledger-worker-1.jsonl`, because appending from several
 file of a network file system tears lines.
 """
 
+import contextlib
 import json
 import os
 import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
+
+from .preemption import Preempted
 
 FILENAME = "ledger.jsonl"
 
@@ -75,6 +78,19 @@ class Ledger:
             if record.get("event") == event and details.items() <= record.items():
                 found = record
         return found
+
+
+@contextlib.contextmanager
+def in_ledger(ledger: Ledger) -> Iterator[None]:
+    """Writes into a task's ledger why what is done within failed, or was asked to end."""
+    try:
+        yield
+    except BaseException as error:
+        why = f"{type(error).__name__}: {error}".split("\n")[0]
+        preempted = isinstance(error, Preempted | KeyboardInterrupt)
+        kind = {"preempted": True} if preempted else {"failed": True}
+        ledger.add("ended", reason=why, **kind)
+        raise
 
 
 def _ends_with_newline(file) -> bool:

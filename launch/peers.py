@@ -1,14 +1,20 @@
 """The other tasks of a cluster: whether they are there, and what the chief has told them."""
 
+import os
 import socket
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .cluster_spec import Task
 from .ledger import Ledger
+from .preemption import LOST_PEER, PREEMPTION
 from .report import LogReport
 
+# A task whose server has not answered for so long is lost for those that keep step with it.
+LOST_AFTER_SECS = 10.0
 _POLL_SECS = 0.5
 _SAY_EVERY_SECS = 30.0
 # After the end of a run a task that is started waits so long for a chief that trains on.
@@ -41,6 +47,8 @@ def wait_until(
     """
     start = said = time.monotonic()
     while not done():
+        if PREEMPTION.asked:
+            raise PREEMPTION.error()
         now = time.monotonic()
         if now - start > deadline_secs:
             raise TimeoutError(f"waited {deadline_secs:.0f} s for {what()}, in vain")
@@ -100,9 +108,8 @@ class Chief:
         self._deadline_secs = deadline_secs
         self._seen = time.monotonic()
         self._probed = 0.0
-        # A run that had ended when this task started is not the one that it belongs to.
-        ended = self._ledger.last("ended")
-        self._past = {ended["run"]} if ended else set()
+        # Runs that had ended when this task started are not the one that it belongs to.
+        self._past = {r["run"] for r in self._ledger.records() if r.get("event") == "ended"}
 
     def was_finished(self) -> str | None:
         """Returns why the run is over for a task that starts now, or None while it is not.
@@ -112,13 +119,13 @@ class Chief:
         """
         ended = self._ledger.last("ended")
         started = self._ledger.last("started")
-        if not ended or ended.get("failed") or started["run"] != ended["run"]:
+        if not ended or not _is_good(ended) or started["run"] != ended["run"]:
             return None
         reached = self._max_steps is not None and (ended.get("step") or 0) >= self._max_steps
         wait = 0.0 if reached else _LATE_START_SECS
         start = time.monotonic()
         while True:
-            if self._is_there() or self._ledger.last("started")["run"] != ended["run"]:
+            if self.is_there() or self._ledger.last("started")["run"] != ended["run"]:
                 return None
             if time.monotonic() - start >= wait:
                 return f"step {ended.get('step')}, {ended.get('reason')}"
@@ -126,13 +133,23 @@ class Chief:
 
     def wait_for_start(self) -> str:
         """Waits until the chief has started, and returns the id of its run."""
+        # A record alone may be of a chief that was killed.
         wait_until(
-            lambda: self._started() is not None,
+            lambda: (self._address is None or self.is_there()) and self._started() is not None,
             lambda: "the chief" + (f" at {self._address}" if self._address else ""),
             self._report,
             self._deadline_secs,
         )
         return self.run()
+
+    def wait_for_another(self, run: str) -> None:
+        """Waits until the chief is in another run than this one."""
+        wait_until(
+            lambda: self.run() != run and self.is_there(),
+            lambda: f"the chief at {self._address} to start again",
+            self._report,
+            self._deadline_secs,
+        )
 
     def run(self) -> str:
         """Returns the id of the run that the chief is in."""
@@ -149,6 +166,27 @@ class Chief:
                 found = record
         return found
 
+    def has_ended(self) -> bool:
+        """Whether training has come to its end, so that there will be no other checkpoint."""
+        ended = self.said("ended")
+        return self.said("trained") is not None or (ended is not None and _is_good(ended))
+
+    def was_preempted(self) -> bool:
+        """Whether the chief has saved and ended because it was asked to."""
+        ended = self.said("ended")
+        return bool(ended and ended.get("preempted"))
+
+    def wait_while_away(self) -> None:
+        """Waits where the chief is gone: what is trained without it would be lost."""
+        if self.is_there() or self.has_ended():
+            return
+        wait_until(
+            lambda: self.is_there() or self.has_ended(),
+            lambda: f"the chief at {self._address}, which saves the checkpoints",
+            self._report,
+            self._deadline_secs,
+        )
+
     def must_live(self) -> None:
         """Raises where the chief has failed, or has been away for longer than the deadline."""
         ended = self.said("ended")
@@ -158,16 +196,83 @@ class Chief:
         if self._address is None or now - self._probed < _SAY_EVERY_SECS / 3:
             return
         self._probed = now
-        if self._is_there():
+        if self.is_there():
             self._seen = now
         elif now - self._seen > self._deadline_secs:
             raise TimeoutError(
                 f"the chief at {self._address} has been away for {self._deadline_secs:.0f} s"
             )
 
-    def _is_there(self) -> bool:
+    def is_there(self) -> bool:
+        """Whether the chief's server listens."""
         return self._address is not None and is_reachable(self._address)
 
     def _started(self) -> dict[str, Any] | None:
         started = self._ledger.last("started")
         return started if started and started["run"] not in self._past else None
+
+
+def _is_good(ended: Mapping[str, Any]) -> bool:
+    return not ended.get("failed") and not ended.get("preempted")
+
+
+class Watch:
+    """Ends this process when another task is lost: TensorFlow would wait for it for ever.
+
+    Args:
+      lost: called now and then; returns who is lost, or None.
+      ledger: where the reason is written.
+      report: is told the reason.
+    """
+
+    def __init__(self, lost: Callable[[], str | None], ledger: Ledger, report: LogReport):
+        self._lost = lost
+        self._ledger = ledger
+        self._report = report
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._over.set()
+        self._thread.join(30.0)
+
+    def _run(self) -> None:
+        while not self._over.wait(1.0):
+            try:
+                who = self._lost()
+            except OSError:
+                continue  # the ledger could not be read this time
+            if who is None or self._over.is_set():
+                continue
+            reason = f"{who}; start all tasks again, they go on from the last checkpoint"
+            self._ledger.add("ended", reason=reason, preempted=True)
+            self._report.warn(reason)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(LOST_PEER)
+
+
+class Away:
+    """Finds out which of some addresses nobody has listened at for a while.
+
+    Args:
+      addresses: by name of the task.
+      patience_secs: for how long.
+    """
+
+    def __init__(self, addresses: Mapping[str, str], patience_secs: float):
+        self._addresses = addresses
+        self._patience_secs = patience_secs
+        self._seen = dict.fromkeys(addresses, time.monotonic())
+
+    def names(self) -> list[str]:
+        """Looks now, and returns those that have been away for too long."""
+        for name, address in self._addresses.items():
+            if is_reachable(address):
+                self._seen[name] = time.monotonic()
+        now = time.monotonic()
+        return [name for name, seen in self._seen.items() if now - seen > self._patience_secs]

@@ -1,12 +1,12 @@
 """The tasks beside the chief that train or keep variables: workers and parameter servers."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from .cluster_spec import Task
-from .ledger import Ledger
-from .peers import Chief, wait_for
+from .ledger import Ledger, in_ledger
+from .peers import LOST_AFTER_SECS, Away, Chief, Watch, wait_for, wait_until
+from .preemption import LOST_PEER, PREEMPTION, Preempted
 from .report import LogReport
 
 _POLL_SECS = 0.5
@@ -21,42 +21,124 @@ def run_worker(estimator: Any, train_spec: Any, task: Task, report: LogReport) -
       task: this task.
       report: is told how it goes.
     """
-    from ..estimators.compat.cluster_task import is_multi_worker, training_task
-    from .hooks import AskHook, EndHook, ReadyHook
-    from .input_sharding import FirstBatchHook, sharded
+    from ..estimators.compat.cluster_task import is_multi_worker
 
-    config = estimator.config
-    deadline = config.session_creation_timeout_secs
+    deadline = estimator.config.session_creation_timeout_secs
     chief = Chief(estimator.model_dir, task, train_spec.max_steps, report, deadline)
     if _is_over(chief, report):
         return
     ledger = Ledger(estimator.model_dir, (task.type, task.index))
-    in_step = is_multi_worker(config.train_distribute)
+    in_step = is_multi_worker(estimator.config.train_distribute)
+    train = _train_in_step if in_step else _train_at_own_pace
+    with in_ledger(ledger):
+        train(estimator, train_spec, task, chief, ledger, report)
 
-    def work() -> None:
-        with training_task(estimator, task.cluster, task.type, task.index) as (own, hooks):
-            ledger.run = chief.wait_for_start()
-            ledger.add("started", task=task.name)
+
+def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
+    from ..estimators.agreement import train_in_rounds
+    from ..estimators.compat.cluster_task import training_task
+    from .hooks import EndHook, PreemptionHook
+
+    deadline = estimator.config.session_creation_timeout_secs
+    with training_task(estimator, task.cluster, task.type, task.index) as (own, hooks):
+        ledger.run = chief.wait_for_start()
+        if ledger.last("joined", run=ledger.run):
+            # The others are in the middle of a step with the process that was here before.
+            ledger.add("came_back")
+            chief.wait_for_another(ledger.run)
+            ledger.run = chief.run()
+        ledger.add("started", task=task.name)
+        ledger.add("joined")
+        away = Away({"the chief": task.chief_address}, LOST_AFTER_SECS)
+
+        def lost() -> str | None:
+            if chief.said("trained", "ended"):
+                return None
+            if chief.run() != ledger.run:
+                return "the chief has started again"
+            gone = away.names()
+            return f"{gone[0]} at {task.chief_address} is gone" if gone else None
+
+        with Watch(lost, ledger, report):
             wait_for(task.peers(), report, deadline)
             end = EndHook()
-            hooks = [*hooks, end]
-            if not in_step:
-                master, session_config = own.config.master, own.config.session_config
-                hooks += [
-                    ReadyHook(master, session_config, report, deadline),
-                    FirstBatchHook(lambda digest: ledger.add("first_batch", digest=digest)),
-                    AskHook(lambda: _told_to_stop(chief)),
-                ]
-            own.train(
-                sharded(train_spec.input_fn, task, config.train_distribute),
-                max_steps=train_spec.max_steps,
-                hooks=[*hooks, *train_spec.hooks],
+            rounds = train_in_rounds(own, train_spec.input_fn, report.warn)
+            with PREEMPTION.steps():
+                rounds.estimator.train(
+                    rounds.input_fn,
+                    max_steps=train_spec.max_steps,
+                    hooks=rounds.hooks([*hooks, end, PreemptionHook(), *train_spec.hooks]),
+                )
+            rounds.tell_left_out(report.warn)
+            ledger.add("stopped", step=end.step, steps=end.steps, left_out=rounds.left_out_examples)
+            if PREEMPTION.asked:
+                raise PREEMPTION.error()
+            # All stop after the same step; only the chief knows why.
+            wait_until(
+                lambda: chief.said("trained", "ended") is not None,
+                lambda: "the chief to save the last checkpoint",
+                report,
+                deadline,
             )
-            ledger.run = chief.run()
-            ledger.add("stopped", step=end.step, steps=end.steps)
-            report.say(f"{task.name} is done at step {end.step}")
+    _end_as_the_chief(chief)
+    report.say(f"{task.name} is done at step {end.step}")
 
-    _in_ledger(work, ledger)
+
+def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> None:
+    from ..estimators.compat.cluster_task import training_task
+    from .hooks import AskHook, EndHook, PreemptionHook, ReadyHook
+    from .input_sharding import FirstBatchHook, sharded
+
+    config = estimator.config
+    deadline = config.session_creation_timeout_secs
+    servers = task.peers()
+    with training_task(estimator, task.cluster, task.type, task.index) as (own, hooks):
+        ledger.run = chief.wait_for_start()
+        ledger.add("started", task=task.name)
+        away = Away(servers, deadline)
+
+        def lost() -> str | None:
+            gone = away.names()
+            return f"{gone[0]} at {servers[gone[0]]} is gone" if gone else None
+
+        def told_to_stop() -> str | None:
+            chief.wait_while_away()
+            told = chief.said("stopping", "trained", "ended")
+            if told is None or told.get("preempted"):
+                return None
+            return str(told.get("reason") or told["event"])
+
+        with Watch(lost, ledger, report):
+            wait_for(servers, report, deadline)
+            end = EndHook()
+            master, session_config = own.config.master, own.config.session_config
+            hooks = [
+                *hooks,
+                end,
+                ReadyHook(master, session_config, report, deadline),
+                FirstBatchHook(lambda digest: ledger.add("first_batch", digest=digest)),
+                AskHook(told_to_stop),
+                PreemptionHook(),
+            ]
+            with PREEMPTION.steps():
+                own.train(
+                    sharded(train_spec.input_fn, task, config.train_distribute),
+                    max_steps=train_spec.max_steps,
+                    hooks=[*hooks, *train_spec.hooks],
+                )
+    ledger.run = chief.run()
+    ledger.add("stopped", step=end.step, steps=end.steps)
+    if PREEMPTION.asked:
+        raise PREEMPTION.error()
+    report.say(f"{task.name} is done at step {end.step}")
+
+
+def _end_as_the_chief(chief: Chief) -> None:
+    """Raises where the chief's training did not come to its end."""
+    chief.must_live()
+    if chief.was_preempted():
+        # Worth a retry: the chief goes on from what it has saved, and needs this task.
+        raise Preempted(LOST_PEER - 128)
 
 
 def run_parameter_server(estimator: Any, train_spec: Any, task: Task, report: LogReport) -> None:
@@ -82,18 +164,19 @@ def run_parameter_server(estimator: Any, train_spec: Any, task: Task, report: Lo
         return
     ledger = Ledger(estimator.model_dir, (task.type, task.index))
 
-    def work() -> None:
+    with in_ledger(ledger), PREEMPTION.steps():
         serve(task.cluster, task.type, task.index, config.session_config, config.protocol)
         ledger.run = chief.wait_for_start()
         ledger.add("started", task=task.name)
         report.say(f"{task.name} keeps variables until training has ended")
-        while chief.said("trained") is None and not _ended_well(chief):
+        while not chief.has_ended():
             chief.must_live()
+            # Others save what is here: that the chief is gone, and not the signal, is the end.
+            if PREEMPTION.asked and (chief.was_preempted() or not chief.is_there()):
+                raise PREEMPTION.error()
             time.sleep(_POLL_SECS)
         ledger.add("stopped")
         report.say(f"{task.name} is done: training has ended")
-
-    _in_ledger(work, ledger)
 
 
 def _is_over(chief: Chief, report: LogReport) -> bool:
@@ -101,23 +184,3 @@ def _is_over(chief: Chief, report: LogReport) -> bool:
     if why is not None:
         report.say(f"this run is finished ({why}); there is nothing to do")
     return why is not None
-
-
-def _ended_well(chief: Chief) -> bool:
-    ended = chief.said("ended")
-    return ended is not None and not ended.get("failed")
-
-
-def _told_to_stop(chief: Chief) -> str | None:
-    told = chief.said("stopping", "trained", "ended")
-    return str(told.get("reason") or told["event"]) if told else None
-
-
-def _in_ledger(work: Callable[[], None], ledger: Ledger) -> None:
-    """Writes into a task's own ledger why it failed."""
-    try:
-        work()
-    except BaseException as error:
-        why = f"{type(error).__name__}: {error}".split("\n")[0]
-        ledger.add("ended", reason=why, failed=True)
-        raise

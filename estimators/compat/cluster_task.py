@@ -8,6 +8,7 @@ Imports TensorFlow, so it is imported only by functions that have it.
 """
 
 import contextlib
+import copy
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -122,6 +123,21 @@ def for_one_process(estimator: Any) -> Any:
     config._num_ps_replicas = 0
     # The setter that puts variables on the ps is not for a session without them.
     own._device_fn = config.device_fn
+    return own
+
+
+def replace_model_fn(estimator: Any, model_fn: Any) -> Any:
+    """Returns a shallow copy of an Estimator, of the same class, with another model_fn.
+
+    Missing public API: an Estimator is made with its model_fn for good, and a new one would lose
+    what a subclass holds.
+
+    Args:
+      estimator: the Estimator, which is left as it is.
+      model_fn: takes features, labels, mode, params and config.
+    """
+    own = copy.copy(estimator)
+    own._model_fn = tf.autograph.experimental.do_not_convert(model_fn)
     return own
 
 
