@@ -81,14 +81,13 @@ def define_flags(values: flags.FlagValues) -> None:
         flags.DEFINE_multi_string(
             name,
             [],
-            f"For each {whose}, such as {example}; worker={example} is for workers only. "
-            "Repeatable.",
+            f"For each {whose}, such as {example}; worker={example} is for workers only.",
             flag_values=values,
         )
     flags.DEFINE_multi_string(
         "volume",
         [],
-        "CLAIM:/path[:ro]: a persistent volume claim and where every task finds it. Repeatable.",
+        "CLAIM:/path[:ro]: a persistent volume claim and where every task finds it.",
         flag_values=values,
     )
     flags.DEFINE_string(
@@ -118,8 +117,8 @@ def define_flags(values: flags.FlagValues) -> None:
     )
     flags.DEFINE_integer(
         "grace_secs",
-        120,
-        "Seconds that a task has to save and end after SIGTERM.",
+        150,
+        "Seconds from SIGTERM to SIGKILL; give more than --grace_secs of train, 120.",
         lower_bound=1,
         flag_values=values,
     )

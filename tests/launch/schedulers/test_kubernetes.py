@@ -217,7 +217,7 @@ def test_cancel_closes_the_network_last(kubectl, capsys):
     assert [each["arguments"] for each in kubectl.asked] == [
         [
             *("delete", "jobsets.jobset.x-k8s.io/flights"),
-            *("--cascade=foreground", "--timeout=180s"),
+            *("--cascade=foreground", "--timeout=210s"),
         ],
         ["delete", "networkpolicy/flights", "--ignore-not-found"],
     ]

@@ -206,7 +206,7 @@ def test_pods_have_no_rights(capsys, kind):
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
         }
-        assert spec["terminationGracePeriodSeconds"] == 120
+        assert spec["terminationGracePeriodSeconds"] == 150
 
 
 @pytest.mark.parametrize("kind", ["tfjob", "jobset"])
