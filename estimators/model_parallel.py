@@ -37,8 +37,9 @@ def sharded_dense(
         replica: '/gpu:0' ... without a strategy ('/cpu:0' ... on a machine without a GPU).
         Under `MirroredStrategy` every replica has its own N, so its devices must be N apart.
         Copies of the same shard are added up across replicas, shard by shard.
-      * `devices`: one name per shard. In a cluster with parameter servers and without a strategy,
-        ['/job:ps/task:0', '/job:ps/task:1'] computes each product where its weights are.
+      * `devices`: one name per shard. In a cluster, ['/job:ps/task:0', '/job:ps/task:1'] computes
+        each product on the parameter server that has the weights. Where the caller is part of no
+        job, as in evaluation and serving, such names are left out.
     A session sees one CPU, unless `ConfigProto.device_count` says otherwise. Give
     `shard_devices_hook()` to the `training_hooks` of the `EstimatorSpec`: it stops a run that lacks
     a device; TensorFlow would silently put everything on one. Evaluation, prediction and serving

@@ -96,7 +96,15 @@ def _named_devices(
             f"write {configurable}.num_shards = {len(devices)} instead, which takes the devices "
             "that follow the device of each replica."
         )
+    if leads[0].job in (None, "localhost") and not _in_cluster():
+        # Evaluation, prediction and export take place in one process, which knows no jobs.
+        specs = [spec if spec.job in (None, "localhost") else tf.DeviceSpec() for spec in specs]
     return [[spec.to_string() for spec in specs]] * len(leads)
+
+
+def _in_cluster() -> bool:
+    """Says whether what the caller makes is assigned to a job of a cluster."""
+    return tf.DeviceSpec.from_string(tf.no_op().device).job not in (None, "localhost")
 
 
 class ShardDevicesHook(tf.estimator.SessionRunHook):
