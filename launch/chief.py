@@ -177,7 +177,7 @@ class ChiefRun:
                     hooks.append(LastUpdatesHook(lambda: self._wait_for_workers(end, ask)))
             input_fn = sharded(spec.input_fn, task, config.train_distribute)
             rounds = None
-            if config.train_distribute is not None and _replicas(config.train_distribute) > 1:
+            if config.train_distribute is not None:
                 from ..estimators.agreement import train_in_rounds
 
                 rounds = train_in_rounds(estimator, input_fn, self._report.warn)
@@ -191,9 +191,21 @@ class ChiefRun:
                 saving_listeners=[*spec.saving_listeners, listener],
             )
         if rounds is not None:
-            end.input_ended = rounds.input_ended
-            rounds.tell_left_out(self._report.warn)
+            end.input_ended = rounds.hook.input_ended
+            self._tell_left_out(rounds.hook)
         return end, self._reason(end, ask)
+
+    def _tell_left_out(self, hook) -> None:
+        """Says what of the end of the input made no full round, if anything was left."""
+        batches, examples = hook.left_out_batches, hook.left_out_examples
+        if not batches:
+            return
+        held = f"{examples} examples" if examples is not None else "at least as many examples"
+        self._ledger.add("left_out", batches=batches, examples=examples)
+        self._report.warn(
+            f"{batches} batch{'es' * (batches > 1)} ({held}) at the end of the training input "
+            "were left out, because they did not fill a round of all replicas"
+        )
 
     @contextlib.contextmanager
     def _training_estimator(self):
@@ -439,10 +451,3 @@ class ChiefRun:
     def _saved_step(self) -> int | None:
         checkpoint = latest(self._model_dir)
         return None if checkpoint is None else step_of(checkpoint)
-
-
-def _replicas(strategy: Any) -> int:
-    """Returns how many replicas of a strategy keep step, over all tasks."""
-    from ..estimators.compat.cluster_task import is_multi_worker
-
-    return 2 if is_multi_worker(strategy) else strategy.num_replicas_in_sync

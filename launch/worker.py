@@ -69,8 +69,7 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
                     max_steps=train_spec.max_steps,
                     hooks=rounds.hooks([*hooks, end, PreemptionHook(), *train_spec.hooks]),
                 )
-            rounds.tell_left_out(report.warn)
-            ledger.add("stopped", step=end.step, steps=end.steps, left_out=rounds.left_out_examples)
+            ledger.add("stopped", step=end.step, steps=end.steps)
             if PREEMPTION.asked:
                 raise PREEMPTION.error()
             # All stop after the same step; only the chief knows why.
