@@ -78,6 +78,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "ParameterServerStrategy",
             "TPUStrategy",
         ],
+        "tpu_estimator": ["TPUClusterResolver", "TPUConfig", "TPUEstimator", "TPURunConfig"],
         "training": ["create_train_op"],
         "warm_start": ["WarmStartSettings"],
         "wide_deep_model": ["wide_deep"],

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import gin
 
 from .optimizer_kinds import not_of_tf_train
+from .tpu_shards import across_shards, refuse_on_tpu
 from .whole_numbers import check_whole
 
 
@@ -66,6 +67,16 @@ def create_train_op(
             f"create_train_op.clip_gradient_norm = {clip_gradient_norm} must be positive; "
             "use None for no clipping."
         )
+    if accumulate_steps > 1:
+        refuse_on_tpu(
+            "create_train_op.accumulate_steps", "use a larger TPUEstimator.train_batch_size"
+        )
+    if clip_gradient_norm is not None:
+        refuse_on_tpu(
+            "create_train_op.clip_gradient_norm", "each shard would be clipped alone; remove it"
+        )
+    if gradient_dtype != "float32":
+        refuse_on_tpu("create_train_op.gradient_dtype", "the optimizer adds up there; remove it")
     variables = tf.compat.v1.trainable_variables()
     if not variables:
         raise ValueError("create_train_op: the model has no trainable variables.")
@@ -74,11 +85,11 @@ def create_train_op(
         if penalties:
             loss = loss + l2 * tf.add_n(penalties)
 
-    groups = [(make_optimizer(optimizer), [])]
+    groups = [(across_shards(make_optimizer(optimizer)), [])]
     scopes = {}
     for scope, other in (scope_optimizers or {}).items():
         scopes[scope.rstrip("/") + "/"] = len(groups)
-        groups.append((make_optimizer(other), []))
+        groups.append((across_shards(make_optimizer(other)), []))
     for variable in variables:
         index = next((i for s, i in scopes.items() if variable.name.startswith(s)), 0)
         groups[index][1].append(variable)

@@ -190,7 +190,8 @@ def test_nccl_adds_no_bfloat16_numbers(run_program):
         "strategy = tf.distribute.MirroredStrategy(['/cpu:0', '/cpu:1'], nccl)\n"
     )
     printed = run_program(
-        start + "try:\n    train(0, dtype='bfloat16')\nexcept Exception as error:\n    print(error)\n"
+        start
+        + "try:\n    train(0, dtype='bfloat16')\nexcept Exception as error:\n    print(error)\n"
     )
     assert (
         "create_train_op.gradient_dtype = 'bfloat16' does not work with NcclAllReduce, which adds "
