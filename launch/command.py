@@ -114,10 +114,11 @@ class ConfigCommand(Command):
 
     def load(self, rest: Sequence[str]):
         """Loads the config, then gives `rest` to the flags that the user's modules defined."""
-        from .cluster_spec import this_task
+        from . import cluster_spec
         from .config import load
 
-        this_task()  # a wrong TF_CONFIG is told first
+        for correction in cluster_spec.adopt():
+            print(f"warning: {correction}", file=sys.stderr)
         config = load(
             self.flags.gin_file,
             self.flags.gin_param,

@@ -89,8 +89,10 @@ class Check(ConfigCommand):
         return code or (DONE if self._agree else FAILED)
 
     def _check(self, rest: list[str], importing_tensorflow) -> None:
+        from .cluster_spec import this_task
         from .config import register, resolved
         from .gin_tables import names
+        from .peers import roll_call
 
         if self.flags.versions:
             from .versions import show
@@ -108,6 +110,10 @@ class Check(ConfigCommand):
             return
         for name, value in resolved():
             print(f"{name} = {value}")
+        task = this_task()
+        if task is not None:
+            print(f"cluster, in which this process is {task.name}:")
+            print("\n".join(roll_call(task)))
         print("the config is sound; nothing was started")
 
     def _twin(self, rest: list[str]) -> None:

@@ -31,6 +31,48 @@ def is_reachable(address: str, timeout_secs: float = 2.0) -> bool:
         return False
 
 
+def roll_call(task: Task) -> list[str]:
+    """Returns a line for each task of a cluster: its address, and what answers there now."""
+    lines = []
+    places = [(kind, at) for kind, tasks in task.cluster.items() for at in range(len(tasks))]
+    for kind, index in places:
+        address = task.cluster[kind][index]
+        own = (kind, index) == (task.type, task.index)
+        name = Task(task.cluster, kind, index).name
+        lines.append(f"  {name:<10} {address:<24} {_answer(address, own)}")
+    if task.has_evaluator:
+        own = " (this process)" if task.type == "evaluator" else ""
+        lines.append(f"  evaluator  is called by nobody{own}")
+    return lines
+
+
+def _answer(address: str, own: bool) -> str:
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        # Name servers may take their time: a thread ends the wait, not the call.
+        found: list[str] = []
+        thread = threading.Thread(target=lambda: found.append(_resolve(host)), daemon=True)
+        thread.start()
+        thread.join(5.0)
+        name = found[0] if found else "the name server does not answer"
+    except RuntimeError as error:
+        name = str(error)
+    listens = is_reachable(address) if name == "found" else False
+    if name != "found":
+        return name
+    if own:
+        return "this process; " + ("the port is in use already" if listens else "the port is free")
+    return "listens" if listens else "nobody listens yet"
+
+
+def _resolve(host: str) -> str:
+    try:
+        socket.getaddrinfo(host, None)
+    except OSError:
+        return "no such host"
+    return "found"
+
+
 def wait_until(
     done: Callable[[], bool], what: Callable[[], str], report: LogReport, deadline_secs: float
 ) -> None:
