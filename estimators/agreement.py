@@ -100,8 +100,8 @@ def train_in_rounds(
         batch, (real, examples) = features, labels
         hook.replicas.add(batch, real, examples, config)
         spec = estimator.model_fn(*features_and_labels(batch), mode, config)
-        if hook.replicas.workers > 1 and spec.training_hooks:
-            spec = spec._replace(training_hooks=hook.around_own(spec.training_hooks))
+        if hook.replicas.workers > 1:
+            spec = spec._replace(**hook.around_own(spec))
         return spec
 
     shown = expose_arguments(model_fn, MODEL_FN_ARGUMENTS)
@@ -145,7 +145,7 @@ class _Replicas:
             return
         said = tf.zeros([2], tf.int64)
         if replica == 0:
-            said = self.said = _train_placeholder(said)
+            said = self.said = tf.compat.v1.placeholder_with_default(said, [2])
             self.worker, self.names = worker, _names(config, self.workers)
         row = self.rows[replica] = tf.concat([tf.reshape(real, [1]), said], 0)
         mine = tf.one_hot(worker, self.workers, dtype=tf.int64)
@@ -154,10 +154,6 @@ class _Replicas:
         table = context.merge_call(_sum_over_workers, (table,))
         if replica == 0:
             self.agreed = tf.reshape(table, [self.workers, 3])
-
-
-def _train_placeholder(value: Any) -> Any:
-    return tf.compat.v1.placeholder_with_default(value, value.shape)
 
 
 def _sum_over_workers(strategy: Any, table: Any) -> Any:
@@ -215,7 +211,7 @@ class AgreementHook(_train.SessionRunHook):
     def __init__(self, warn: Callable[[str], None], patience_secs: float):
         self._warn = warn
         self._patience_secs = patience_secs
-        self._brackets_hooks = False
+        self._makes_wishes = False
         self.replicas = None
         self._reset()
 
@@ -225,14 +221,21 @@ class AgreementHook(_train.SessionRunHook):
         self.asked_by = []
 
     def around(self, others: Sequence[Any]) -> list[Any]:
-        self._brackets_hooks = True
-        return [self, *others, _LastHook(self)]
+        self._makes_wishes = True
+        # The next one is that of max_steps, which all workers reach at the same step.
+        return [self, *others, _AfterRunHook(self.release)]
 
-    def around_own(self, hooks: Sequence[Any]) -> list[Any]:
-        """Puts hooks of the model_fn, which come after all others, under the same rule."""
-        if not self._brackets_hooks:
-            return list(hooks)
-        return [_AfterRunHook(self.intercept), *hooks, _AfterRunHook(self.release)]
+    def around_own(self, spec: Any) -> dict[str, list[Any]]:
+        """Puts the hooks of the model_fn, and those of the chief, under the same rule.
+
+        The chief's hooks, with the listeners of its checkpoints, come after all others or before.
+        """
+        hooks, chief_hooks = list(spec.training_hooks), list(spec.training_chief_hooks)
+        if self._makes_wishes:
+            hooks.insert(0, _AfterRunHook(self.intercept))
+        # Before it waits for the others a worker does what the chief's last checkpoint needs of it.
+        (hooks if self.replicas.worker else chief_hooks).append(_EndHook(self._count_what_is_left))
+        return {"training_hooks": hooks, "training_chief_hooks": chief_hooks}
 
     def begin(self):
         if self.replicas is None or None in self.replicas.following:
@@ -288,7 +291,7 @@ class AgreementHook(_train.SessionRunHook):
         here = self.replicas
         if here.workers == 1:
             return _train.SessionRunArgs({"following": here.following})
-        if self._brackets_hooks:
+        if self._makes_wishes:
             self.intercept(run_context)
         wanted = {"following": here.following, "agreed": here.agreed}
         if self._digest is None:
@@ -317,10 +320,10 @@ class AgreementHook(_train.SessionRunHook):
             self._stop(run_context)
 
     def end(self, session):
-        if not self._brackets_hooks:
-            self.count_what_is_left(session)
+        if self.replicas.workers == 1:
+            self._count_what_is_left(session)
 
-    def count_what_is_left(self, session) -> None:
+    def _count_what_is_left(self, session) -> None:
         """Counts what the rounds that were not trained on hold, over all workers."""
         if not self.input_ended:
             return
@@ -398,20 +401,6 @@ class AgreementHook(_train.SessionRunHook):
                     )
 
 
-class _LastHook(_train.SessionRunHook):
-    """Comes after the hooks whose stops are wishes, and after what they do at the end."""
-
-    def __init__(self, agreement: AgreementHook):
-        self._agreement = agreement
-
-    def after_run(self, run_context, run_values):
-        self._agreement.release(run_context)
-
-    def end(self, session):
-        # The chief's last checkpoint may need a hook of the others' before they wait here.
-        self._agreement.count_what_is_left(session)
-
-
 class _AfterRunHook(_train.SessionRunHook):
     """Does something after each step."""
 
@@ -422,13 +411,23 @@ class _AfterRunHook(_train.SessionRunHook):
         self._do(run_context)
 
 
+class _EndHook(_train.SessionRunHook):
+    """Does something when the training has ended."""
+
+    def __init__(self, do: Callable[[Any], None]):
+        self._do = do
+
+    def end(self, session):
+        self._do(session)
+
+
 def _fetchable(batch: Any) -> list[Any]:
     parts = tf.nest.flatten(batch, expand_composites=True)
     return [part for part in parts if part.dtype not in (tf.variant, tf.resource)]
 
 
 def _digest(values: Sequence[Any]) -> int:
-    """Returns a number for the values of a batch that is the same for the same values, and not 0."""
+    """Returns a number that is the same for the same values, and not 0."""
     digest = 0
     for value in values:
         array = np.asarray(value)
