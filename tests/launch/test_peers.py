@@ -76,12 +76,12 @@ def test_a_failed_run_is_not_over(tmp_path):
     assert chief(tmp_path, nowhere()).was_finished() is None
 
 
-def test_the_record_of_a_run_before_fools_nobody(tmp_path):
+def test_the_record_of_a_run_before_fools_nobody(tmp_path, listener):
     before = Ledger(str(tmp_path))
     before.add("started")
     before.add("trained", step=50)
     before.add("ended", step=50, reason="the input ended")
-    follower = chief(tmp_path, nowhere(), deadline_secs=0.6)
+    follower = chief(tmp_path, listener, deadline_secs=0.6)
     assert follower.said("trained") is None
     with pytest.raises(TimeoutError, match="waited 1 s for the chief at"):
         follower.wait_for_start()
@@ -91,6 +91,12 @@ def test_the_record_of_a_run_before_fools_nobody(tmp_path):
     assert follower.said("trained", "ended") is None
     now.add("stopping", reason="because")
     assert follower.said("stopping")["reason"] == "because"
+
+
+def test_the_record_of_a_chief_that_was_killed_fools_nobody(tmp_path):
+    Ledger(str(tmp_path)).add("started")
+    with pytest.raises(TimeoutError, match="waited 1 s for the chief at"):
+        chief(tmp_path, nowhere(), deadline_secs=0.6).wait_for_start()
 
 
 def test_a_chief_that_failed_ends_the_others(tmp_path, listener):
