@@ -113,6 +113,9 @@ def sharded_embedding(
     their gradients travel. Devices and checkpoints are those of `sharded_dense`: one variable
     `name/embeddings` of shape [num_buckets, dimension] in a checkpoint.
 
+    Under `MultiWorkerMirroredStrategy`, whose collectives want gradients of one size, every shard
+    looks up every id, so that N times as many rows travel, and all batches must be of one size.
+
     Args:
         ids: int32 or int64, of any shape, 0 ... num_buckets - 1.
         num_buckets: number of rows.

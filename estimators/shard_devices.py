@@ -120,11 +120,12 @@ class ShardDevicesHook(tf.estimator.SessionRunHook):
             wanted = tf.DeviceSpec.from_string(name)
             if not any(_matches(wanted, device) for device in there):
                 own = sorted(d.to_string() for d in there if d.device_type in ("CPU", "GPU"))
+                cpus = 1 + (wanted.device_index or 0)
                 raise ValueError(
                     f"A shard of the model should be on the device {name}, but the session has "
-                    "only "
-                    f"{', '.join(own)}; for more logical CPUs write RunConfig.session_config = "
-                    "@ConfigProto() and ConfigProto.device_count = {'CPU': 2}, or use fewer shards."
+                    f"only {', '.join(own)}; use fewer shards, or, for more logical CPUs, write "
+                    "RunConfig.session_config = @ConfigProto() and ConfigProto.device_count = "
+                    f"{{'CPU': {cpus}}}."
                 )
 
 

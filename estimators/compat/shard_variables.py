@@ -2,9 +2,10 @@
 
 Replaces, on every TensorFlow (2.15 to 2.21): the placement of variables by strategies, which ignore
 `tf.device`; their refusal of partitioners; and the saving of mirrored slices of a variable, of
-which TensorFlow knows one copy only; and the all-reduce of `MirroredStrategy`, which waits for ever
-for the sparse gradients of variables that are not on the devices of the strategy. Missing public
-API: the device of a variable under a strategy, for which this hands the strategy's variable creator
+which TensorFlow knows one copy only; and the all-reduce of `MirroredStrategy` for shards: its
+collectives run between the devices of the strategy only, and in a session they fail or wait for
+ever when a sparse gradient has another number of rows than in the step before. Missing public API:
+the device of a variable under a strategy, for which this hands the strategy's variable creator
 its `colocate_with` argument; a saveable of a sliced variable; the `cross_device_ops` in use.
 """
 

@@ -78,14 +78,15 @@ def model(optimizer, arguments):
     return model_fn
 
 
-def estimator(model_dir, optimizer, arguments, cpus=4, strategy=None):
+def estimator(model_dir, optimizer, arguments, cpus=4, strategy=None, warm_start_from=None):
     config = RunConfig(
         model_dir=str(model_dir),
         tf_random_seed=1,
         session_config=ConfigProto(device_count={"CPU": cpus}),
         train_distribute=strategy,
     )
-    return Estimator(model(optimizer, arguments), config=config)
+    made = model(optimizer, arguments)
+    return Estimator(made, config=config, warm_start_from=warm_start_from)
 
 
 def saved(model_dir):
@@ -241,7 +242,7 @@ def test_one_cpu_evaluates_predicts_and_serves_what_two_devices_trained(tmp_path
 
 def test_a_missing_device_is_named_before_the_first_step(tmp_path):
     lacking = estimator(tmp_path, "sgd", {"num_shards": 3}, cpus=2)
-    message = r"shard of the model should be on the device /device:CPU:2, but .*CPU:0, .*CPU:1; for"
+    message = r"shard of the model should be on the device /device:CPU:2, but .*CPU:0, .*CPU:1; use"
     with pytest.raises(ValueError, match=message):
         lacking.train(read, max_steps=1)
     assert lacking.get_variable_value("global_step") == 0
@@ -329,6 +330,16 @@ def check_mirrored():
         made.train(read, max_steps=200)
         check_same(saved(here / name), in_one_piece(here, "adam"))
         check_placement(placement)
+
+    start = str(here / "adam")
+    mirrored = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:2"])
+    for name, arguments, strategy in (
+        ("alone", None, None),
+        ("both", {"num_shards": 2}, mirrored),
+    ):
+        made = estimator(here / name, "sgd", arguments, strategy=strategy, warm_start_from=start)
+        made.train(read, max_steps=10)
+    check_same(saved(here / "both"), saved(here / "alone"))
 
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
     for arguments, message in (
