@@ -137,6 +137,7 @@ class ChiefRun:
         return reason
 
     def _train_in_task(self) -> tuple[Any, str]:
+        from ..estimators.step_shares import StepSharesHook
         from .hooks import (
             AskHook,
             ConfigSummaryHook,
@@ -160,6 +161,9 @@ class ChiefRun:
             ask,
             ProgressHook(self._report, spec.max_steps, trainers, self._in_step()),
         ]
+        every = self._estimator.config.log_step_count_steps
+        if every:
+            hooks.append(StepSharesHook(self._report.say, every_steps=every))
         if self._first_step is None:
             hooks.append(OriginHook(self._report, self._ledger))
         if gin.config_str().strip():

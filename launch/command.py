@@ -114,9 +114,10 @@ class ConfigCommand(Command):
 
     def load(self, rest: Sequence[str]):
         """Loads the config, then gives `rest` to the flags that the user's modules defined."""
-        from . import cluster_spec
+        from . import cluster_spec, slurm_environment
         from .config import load
 
+        slurm_environment.adopt()
         for correction in cluster_spec.adopt():
             print(f"warning: {correction}", file=sys.stderr)
         config = load(

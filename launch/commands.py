@@ -172,8 +172,12 @@ class Run(Command):
 
     def run(self, rest: list[str]) -> int:
         from ..estimators.compat.contrib import NotInTF1Error
-        from . import legacy
+        from . import legacy, slurm_environment
 
+        try:
+            slurm_environment.adopt()
+        except ValueError as error:
+            return say_mistake(str(error))
         packages = self.flags.tf1_package
         if packages and not self.flags.tf1:
             return say_mistake("--tf1_package has a meaning only with --tf1")
