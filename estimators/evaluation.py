@@ -1,15 +1,18 @@
 """Evaluates a checkpoint so that each example counts once, whatever the strategy."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
+from .compat.estimator_parts import warm_start_settings
+from .eval_summaries import write_metrics
 from .examples import CountHook
 from .gin_scope import carry_gin_scope
 from .rounds import in_rounds
+from .run_config import session_config_for
+from .strategy_kinds import kind_of
 
 _EVAL = tf.estimator.ModeKeys.EVAL
 
@@ -42,7 +45,8 @@ def evaluate(
     every metric is that of one device; also `loss`, which is a mean over batches. In the last round
     only the replicas that have a batch take part. TensorFlow's own evaluation counts that round or
     loses it, as it happens. `CentralStorageStrategy` evaluates with a copy of the variables on each
-    of its compute devices, because its metrics cannot be updated by some replicas alone.
+    of its compute devices, because its metrics cannot be updated by some replicas alone; so does
+    `MultiWorkerMirroredStrategy` in one process. On a TPU it is TensorFlow's own evaluation.
 
     Args:
       estimator: the Estimator.
@@ -56,12 +60,13 @@ def evaluate(
       The metrics, and what they are of.
 
     Raises:
-      ValueError: the input_fn returns no Dataset, and there are several replicas.
+      ValueError: there are several replicas, and the input_fn returns no Dataset, or a metric is
+        updated by all replicas together while some of them have no batch.
 
     Source: https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
     """
     strategy = estimator.config.eval_distribute
-    if strategy is None or strategy.num_replicas_in_sync == 1:
+    if strategy is None or strategy.num_replicas_in_sync == 1 or kind_of(strategy) == "TPUStrategy":
         count = CountHook()
         metrics = estimator.evaluate(
             input_fn,
@@ -71,23 +76,25 @@ def evaluate(
             name=name,
         )
         return Evaluation(metrics, count.batches, count.examples)
+    if steps is not None and steps <= 0:
+        raise ValueError(f"steps is {steps}; it must be 1 or more, or None for all data")
     carry_gin_scope()
-    if type(strategy).__name__.startswith("CentralStorage"):
+    if kind_of(strategy) in ("CentralStorageStrategy", "MultiWorkerMirroredStrategy"):
         strategy = tf.distribute.MirroredStrategy(
             strategy.extended.worker_devices, tf.distribute.ReductionToOneDevice()
         )
     checkpoint_path = checkpoint_path or tf.train.latest_checkpoint(estimator.model_dir)
     with tf.Graph().as_default():
-        graph = _Graph(estimator, strategy, input_fn)
+        graph = _Graph(estimator, strategy, input_fn, checkpoint_path)
         done = graph.run(steps, list(hooks or []), checkpoint_path)
-    _write_summaries(estimator.eval_dir(name), done.metrics)
+    write_metrics(estimator.eval_dir(name), done.metrics, checkpoint_path)
     return done
 
 
 class _Graph:
     """The evaluation graph of several replicas."""
 
-    def __init__(self, estimator: Any, strategy: Any, input_fn: Callable):
+    def __init__(self, estimator: Any, strategy: Any, input_fn: Callable, checkpoint: str | None):
         self._config = config = estimator.config
         self._strategy = strategy
         self._specs: dict[int, Any] = {}
@@ -114,35 +121,50 @@ class _Graph:
             number = tf.distribute.get_replica_context().replica_id_in_sync_group
             self._specs[int(tf.get_static_value(number))] = spec
             metrics = dict(spec.eval_metric_ops or {})
+            if "loss" in metrics:
+                raise ValueError(
+                    "eval_metric_ops has a metric 'loss', which is the name of the mean loss that "
+                    "every evaluation reports; give it another name"
+                )
             metrics["loss"] = tf.compat.v1.metrics.mean(spec.loss)
-            updates = tf.group(*(update for _, update in metrics.values()))
-            return {key: value for key, (value, _) in metrics.items()}, updates, following
+            values = {key: value for key, (value, _) in metrics.items()}
+            # Not every update is a tensor, and only those can be handed out of a replica.
+            updates = {key: tf.group(update) for key, (_, update) in metrics.items()}
+            return values, updates, following
 
         tf.compat.v1.random.set_random_seed(config.tf_random_seed)
+        self._session_config = session_config_for([strategy], config.session_config)
         with strategy.scope():
             iterator = strategy.make_input_fn_iterator(dataset)
             self._step = tf.compat.v1.train.get_or_create_global_step()
             values, updates, following = strategy.extended.call_for_each_replica(
                 replica, args=iterator.get_next()
             )
-            # What a replica computes from merged metrics is the same in each of them.
+            self._gather = gather_in_first_replica(strategy)
             self._values = {
-                key: strategy.experimental_local_results(value)[0] for key, value in values.items()
+                key: strategy.experimental_local_results(values[key])[0] for key in sorted(values)
             }
-        self._updates = strategy.experimental_local_results(updates)
+        self._updates = [
+            {key: strategy.experimental_local_results(updates[key])[replica] for key in updates}
+            for replica in range(replicas)
+        ]
         real, examples = map(strategy.experimental_local_results, following)
         self._following = list(zip(real, examples, strict=True))
         self._initializer = iterator.initializer
+        warm_start = warm_start_settings(estimator)
+        if checkpoint is None and warm_start is not None:
+            with strategy.scope():
+                tf.compat.v1.train.warm_start(*warm_start)
 
     def run(self, steps: int | None, hooks: list[Any], checkpoint: str | None) -> Evaluation:
         """Runs rounds until the input has ended or `steps` batches were evaluated."""
         first = self._specs[0]
-        final = tf.compat.v1.train.FinalOpsHook([self._values, self._step])
+        final = _FinalHook(self._gather, [self._values, self._step])
         every = [*hooks, *(first.evaluation_hooks or ()), _InitializeHook(self._initializer), final]
         creator = tf.compat.v1.train.ChiefSessionCreator(
             scaffold=self._scaffold(),
             master=self._config.evaluation_master,
-            config=self._config.session_config,
+            config=self._session_config,
             checkpoint_filename_with_path=checkpoint,
         )
         batches = examples = 0
@@ -157,17 +179,27 @@ class _Graph:
                     held = held[: steps - batches]
                 if not held:
                     break
-                taking = range(len(held))
-                _, upcoming = session.run(
-                    [
-                        [self._updates[replica] for replica in taking],
-                        [self._following[replica] for replica in taking],
-                    ]
-                )
+                taking = len(held)
+                if taking < len(self._updates):
+                    self._require_own_updates(taking)
+                _, upcoming = session.run([self._updates[:taking], self._following[:taking]])
                 batches += len(held)
                 examples += sum(held)
-        values, step = final.final_ops_values
+        values, step = final.values
         return Evaluation({**values, "global_step": step}, batches, examples)
+
+    def _require_own_updates(self, taking: int) -> None:
+        """Refuses metrics for which the replicas without a batch would have to take part."""
+        inputs = [real.op for real, _ in self._following]
+        for replica in range(taking):
+            others = {op for op in inputs if op is not inputs[replica]}
+            for key, update in self._updates[replica].items():
+                if others & _needed(update):
+                    raise ValueError(
+                        f"the metric '{key}' is updated by all {len(inputs)} replicas together, "
+                        f"and the last round has {taking} batch{'es' * (taking > 1)}: leave "
+                        "RunConfig.eval_distribute out, or let the batches fill the rounds"
+                    )
 
     def _scaffold(self) -> Any:
         """Joins what the replicas' scaffolds initialize; the rest is the first one's."""
@@ -178,6 +210,22 @@ class _Graph:
         return tf.compat.v1.train.Scaffold(
             local_init_op=tf.group(*local), copy_from_scaffold=scaffolds[0]
         )
+
+
+class _FinalHook(tf.compat.v1.train.SessionRunHook):
+    """Reads the metrics at the end.
+
+    Attributes:
+      values: what was read.
+    """
+
+    def __init__(self, gather: Any, wanted: Any):
+        self._gather = gather
+        self._wanted = wanted
+
+    def end(self, session):
+        session.run(self._gather)
+        self.values = session.run(self._wanted)
 
 
 class _InitializeHook(tf.compat.v1.train.SessionRunHook):
@@ -217,15 +265,42 @@ def features_and_labels(batch: Any) -> tuple[Any, Any]:
     return batch[0], batch[1]
 
 
-def _write_summaries(folder: str, metrics: Mapping[str, Any]) -> None:
-    writer = tf.compat.v1.summary.FileWriterCache.get(folder)
-    summary = tf.compat.v1.Summary()
-    for key, value in metrics.items():
-        if key == "global_step":
+def gather_in_first_replica(strategy: Any) -> Any:
+    """Returns an operation that adds what all replicas counted to what the first one did.
+
+    A metric that a replica computes from its own counts, without asking the others, would else be
+    that of its share of the data: such as the `accuracy_baseline` of the canned classifiers.
+    """
+    moves = []
+    for variable in {id(v): v for v in _variables()}.values():
+        if (
+            getattr(variable, "synchronization", None) != tf.VariableSynchronization.ON_READ
+            or variable.aggregation != tf.VariableAggregation.SUM
+        ):
             continue
-        if np.ndim(value) == 0 and np.issubdtype(np.asarray(value).dtype, np.number):
-            summary.value.add(tag=key, simple_value=float(value))
-        elif isinstance(value, np.ndarray) and value.dtype != object:
-            summary.value.add(tag=key, tensor=tf.make_tensor_proto(value))
-    writer.add_summary(summary, int(metrics["global_step"]))
-    writer.flush()
+        first, *others = strategy.experimental_local_results(variable)
+        parts = [part.read_value() for part in (first, *others)]
+        with tf.control_dependencies(parts):
+            moves.append(first.assign(tf.add_n(parts)))
+            moves += [other.assign(tf.zeros_like(other)) for other in others]
+    return tf.group(*moves)
+
+
+def _variables() -> list[Any]:
+    return [
+        *tf.compat.v1.local_variables(),
+        *tf.compat.v1.global_variables(),
+        *tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES),
+    ]
+
+
+def _needed(op: Any) -> set[Any]:
+    """Returns the operations that have to run before one can."""
+    found, left = set(), [op]
+    while left:
+        op = left.pop()
+        if op not in found:
+            found.add(op)
+            left += [tensor.op for tensor in op.inputs]
+            left += op.control_inputs
+    return found
