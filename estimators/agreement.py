@@ -82,10 +82,12 @@ def train_in_rounds(
     def rounds_input_fn(mode, input_context=None):
         strategy = tf.distribute.get_strategy()
         replicas = len(strategy.extended.worker_devices)
-        hook.replicas = _Replicas(replicas, max(1, strategy.num_replicas_in_sync // replicas))
+        here = _Replicas(replicas, max(1, strategy.num_replicas_in_sync // replicas))
+        hook.replicas = here
         made = call_input_fn(estimator, input_fn, mode, input_context)
         rounds = None
         if isinstance(made, tf.data.Dataset | tf.compat.v1.data.Dataset):
+            here.endless = tf.equal(made.cardinality(), tf.data.INFINITE_CARDINALITY)
             rounds = in_rounds(made, replicas)
         if rounds is None:
             raise ValueError(
@@ -116,6 +118,7 @@ class _Replicas:
       workers: number of processes that train in step.
       worker: which of them this one is.
       names: of the workers.
+      endless: whether the input is known to have no end, bool.
       batch: the batch of the first replica.
       following: of each replica: whether it has a batch in the next round, and its examples.
       rows: of each replica: its part in what this worker tells the others, int64 [3].
@@ -128,7 +131,7 @@ class _Replicas:
         self.workers = workers
         self.worker = 0
         self.names = []
-        self.batch = None
+        self.endless = self.batch = None
         self.following = [None] * count
         self.rows = [None] * count
         self.said = self.agreed = None
@@ -328,7 +331,10 @@ class AgreementHook(_train.SessionRunHook):
         if not self.input_ended:
             return
         here = self.replicas
-        batches, examples, ended = self._drain(session)
+        batches = examples = 0
+        ended = session.run(here.endless)  # of an endless input nothing is left out
+        if not ended:
+            batches, examples, ended = self._drain(session)
         unknown = not ended
         if here.workers > 1:
             try:
