@@ -137,6 +137,9 @@ class ChiefRun:
         return reason
 
     def _train_in_task(self) -> tuple[Any, str]:
+        import tensorflow as tf
+
+        from ..estimators.model_parallel import shard_devices_hook
         from ..estimators.step_shares import StepSharesHook
         from .hooks import (
             AskHook,
@@ -188,7 +191,9 @@ class ChiefRun:
                 estimator, input_fn = rounds.estimator, rounds.input_fn
                 hooks = rounds.hooks(hooks)
             stack.enter_context(PREEMPTION.steps())
-            estimator.train(
+            hooks.append(shard_devices_hook())
+            # Else a strategy wraps what model_fn raises into an error of AutoGraph's.
+            tf.autograph.experimental.do_not_convert(estimator.train)(
                 input_fn,
                 max_steps=spec.max_steps,
                 hooks=hooks,

@@ -35,8 +35,11 @@ def run_worker(estimator: Any, train_spec: Any, task: Task, report: LogReport) -
 
 
 def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
+    import tensorflow as tf
+
     from ..estimators.agreement import train_in_rounds
     from ..estimators.compat.cluster_task import training_task
+    from ..estimators.model_parallel import shard_devices_hook
     from .hooks import EndHook, PreemptionHook
 
     deadline = estimator.config.session_creation_timeout_secs
@@ -64,10 +67,12 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
             end = EndHook()
             rounds = train_in_rounds(own, train_spec.input_fn, report.warn)
             with PREEMPTION.steps():
-                rounds.estimator.train(
+                tf.autograph.experimental.do_not_convert(rounds.estimator.train)(
                     rounds.input_fn,
                     max_steps=train_spec.max_steps,
-                    hooks=rounds.hooks([*hooks, end, PreemptionHook(), *train_spec.hooks]),
+                    hooks=rounds.hooks(
+                        [*hooks, end, PreemptionHook(), shard_devices_hook(), *train_spec.hooks]
+                    ),
                 )
             ledger.add("stopped", step=end.step, steps=end.steps)
             if PREEMPTION.asked:
@@ -84,7 +89,10 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
 
 
 def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> None:
+    import tensorflow as tf
+
     from ..estimators.compat.cluster_task import training_task
+    from ..estimators.model_parallel import shard_devices_hook
     from .hooks import AskHook, EndHook, PreemptionHook, ReadyHook
     from .input_sharding import FirstBatchHook, sharded
 
@@ -118,9 +126,10 @@ def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> No
                 FirstBatchHook(lambda digest: ledger.add("first_batch", digest=digest)),
                 AskHook(told_to_stop),
                 PreemptionHook(),
+                shard_devices_hook(),
             ]
             with PREEMPTION.steps():
-                own.train(
+                tf.autograph.experimental.do_not_convert(own.train)(
                     sharded(train_spec.input_fn, task, config.train_distribute),
                     max_steps=train_spec.max_steps,
                     hooks=[*hooks, *train_spec.hooks],
