@@ -13,7 +13,7 @@ from .preemption import PREEMPTION
 from .report import LogReport
 
 _train = tf.compat.v1.train
-_STANDSTILL = 200
+_STANDSTILL = 2000
 
 
 class EndHook(_train.SessionRunHook):
