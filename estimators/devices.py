@@ -53,8 +53,9 @@ def split_cpu(configurable: str, count: int) -> list[str]:
     if count < 1:
         raise ValueError(f"{configurable} = {count!r} must be a positive number of devices.")
     cpu = tf.config.list_physical_devices("CPU")[0]
-    configured = tf.config.get_logical_device_configuration(cpu)
-    if configured is None or len(configured) < count:
+    # A CPU that nobody has split is one device.
+    configured = tf.config.get_logical_device_configuration(cpu) or [None]
+    if len(configured) < count:
         try:
             tf.config.set_logical_device_configuration(
                 cpu, [tf.config.LogicalDeviceConfiguration()] * count

@@ -24,7 +24,8 @@ def min_max_variable_partitioner(
     Args:
         max_partitions: largest number of parts, usually the number of parameter servers.
         axis: dimension that is cut; 0 cuts an embedding table by its rows.
-        min_slice_size: bytes of a part at least; smaller variables stay whole.
+        min_slice_size: a part for each so many bytes, and one for the rest; smaller variables stay
+            whole.
         bytes_per_string_element: bytes that a string counts.
     Returns:
         A function of a shape and a dtype that returns the number of parts along each dimension.

@@ -89,6 +89,30 @@ print(strategy is MultiWorkerMirroredStrategy(), strategy.num_replicas_in_sync)
             lambda: CentralStorageStrategy(parameter_device="/gpu:5"),
             "CentralStorageStrategy.parameter_device: there is no device '/gpu:5'",
         ),
+        (
+            lambda: CentralStorageStrategy(compute_devices=["/cpu:0"], logical_cpus=2),
+            "CentralStorageStrategy: compute_devices and logical_cpus exclude each other",
+        ),
+        (
+            lambda: CentralStorageStrategy(compute_devices=[]),
+            "CentralStorageStrategy.compute_devices is empty",
+        ),
+        (
+            lambda: MirroredStrategy(devices=["/gpu:0", "/gpu:1"]),
+            "MirroredStrategy.devices: there is no device '/gpu:0'; this machine has /cpu:0",
+        ),
+        (
+            lambda: estimators.CommunicationOptions(implementation="NCCL"),
+            "implementation = 'NCCL' needs GPUs, and this machine has none; write 'RING'",
+        ),
+        (
+            lambda: estimators.CommunicationOptions(bytes_per_pack=-1),
+            "CommunicationOptions.bytes_per_pack = -1 must be a whole number; give 0 or more",
+        ),
+        (
+            lambda: estimators.HierarchicalCopyAllReduce(num_packs=1.5),
+            "HierarchicalCopyAllReduce.num_packs = 1.5 must be a whole number; give 0 or more",
+        ),
         (TPUStrategy, "TPUStrategy: this machine has no TPU"),
         (
             lambda: estimators.CommunicationOptions(implementation="ring"),
@@ -164,8 +188,12 @@ MirroredStrategy.cross_device_ops = @HierarchicalCopyAllReduce()
     [
         _MIRRORED,
         "RunConfig.train_distribute = @CentralStorageStrategy()",
+        """
+RunConfig.train_distribute = @CentralStorageStrategy()
+CentralStorageStrategy.logical_cpus = 2
+""",
     ],
-    ids=["mirrored", "central_storage"],
+    ids=["mirrored", "central_storage", "central_storage_of_two"],
 )
 def test_training_finds_w_and_b(run_program, strategy):
     weights, bias, loss = run_program(_LINEAR % (strategy, None, 300)).splitlines()[-3:]
