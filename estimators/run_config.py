@@ -194,6 +194,9 @@ def session_config_for(strategies: list[Any], session_config: Any = None) -> Any
         for device in (*strategy.extended.worker_devices, *strategy.extended.parameter_devices)
     ]
     needed = max((s.device_index + 1 for s in specs if s.device_type == "CPU"), default=0)
+    # The shards of a layer lie on devices that are not among those of the strategies.
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    needed = max(needed, len(tf.config.get_logical_device_configuration(cpu) or ()))
     if needed < 2:
         return session_config
     merged = ConfigProto()

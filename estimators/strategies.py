@@ -40,6 +40,7 @@ def MirroredStrategy(
     devices: Sequence[str] | None = None,
     cross_device_ops: Any = None,
     logical_cpus: int | None = None,
+    shards_per_replica: int = 1,
 ) -> Any:
     """Trains a replica of the model on each device of this machine, in step.
 
@@ -48,11 +49,14 @@ def MirroredStrategy(
         cross_device_ops: how gradients are added up, e.g. `@HierarchicalCopyAllReduce()`.
         logical_cpus: splits the CPU into so many logical devices and uses those; instead of
             `devices`, for trying out data parallelism without a GPU.
+        shards_per_replica: how many consecutive devices a replica takes, for a model with sharded
+            layers (`sharded_dense`): 4 devices with 2 shards are 2 replicas.
     Returns:
         The `tf.distribute.MirroredStrategy`, one per name.
     Raises:
-        ValueError: both `devices` and `logical_cpus` are given, a device does not exist,
-            TensorFlow has already started with fewer CPU devices, or NCCL is asked for on CPUs.
+        ValueError: both `devices` and `logical_cpus` are given, a device does not exist, the
+            devices cannot be divided by `shards_per_replica`, TensorFlow has already started with
+            fewer CPU devices, or NCCL is asked for on CPUs.
     """
     import tensorflow as tf
 
@@ -63,6 +67,12 @@ def MirroredStrategy(
             kinds = ("GPU", "CPU")
             found = (tf.config.list_logical_devices(kind) for kind in kinds)
             names = [device.name for device in next(filter(None, found))]
+        if shards_per_replica < 1 or len(names) % shards_per_replica:
+            raise ValueError(
+                f"MirroredStrategy.shards_per_replica = {shards_per_replica} does not divide the "
+                f"{len(names)} device(s) of the strategy; give as many devices for each replica."
+            )
+        names = names[::shards_per_replica]
         strategy = tf.distribute.MirroredStrategy(names, cross_device_ops)
         if isinstance(cross_device_ops, tf.distribute.NcclAllReduce):
             cpus = [d for d in strategy.extended.worker_devices if "GPU:" not in d.upper()]
@@ -80,6 +90,7 @@ def MirroredStrategy(
         devices=devices,
         cross_device_ops=cross_device_ops,
         logical_cpus=logical_cpus,
+        shards_per_replica=shards_per_replica,
     )
 
 

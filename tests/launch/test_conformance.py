@@ -77,16 +77,44 @@ WORKERS = {"chief": 1, "worker": 1, "evaluator": 1}
 WORKERS_ALONE = {"chief": 1, "worker": 2}
 SERVERS = {"chief": 1, "worker": 1, "ps": 2, "evaluator": 1}
 
-# name: (the fragment of configs/strategies, the tasks of its cluster, whether replicas keep step)
+SHARDED = """
+train_and_evaluate.model_fn = @sharded_linear
+sharded_linear.num_shards = 2
+sharded_linear.optimizer = @GradientDescentOptimizer
+RunConfig.session_config = @ConfigProto()
+"""
+TWO_BY_TWO = """
+ConfigProto.device_count = {'CPU': 4}
+MirroredStrategy.logical_cpus = 4
+MirroredStrategy.shards_per_replica = 2
+"""
+NO_TPU = """
+TPUEstimator.model_fn = @linear_regression
+TPUEstimator.use_tpu = False
+TPUEstimator.train_batch_size = 24
+TPUEstimator.eval_batch_size = 10
+"""
+EVALUATE_TOO = "RunConfig.eval_distribute = @{}()\n"
+
+# name: (the fragment of configs/strategies, the tasks of its cluster, whether replicas keep step,
+# what else the config says)
 ROWS = {
-    "no strategy": (None, LOCAL, True),
-    "one device": ("one_device", LOCAL, True),
-    "mirrored": ("mirrored_logical_cpus", LOCAL, True),
-    "central storage": ("central_storage", LOCAL, True),
-    "multi-worker, evaluator": ("multi_worker_mirrored", WORKERS, True),
-    "multi-worker, chief evaluates": ("multi_worker_mirrored", WORKERS_ALONE, True),
-    "parameter servers, no strategy": (None, SERVERS, False),
-    "parameter servers": ("parameter_server", SERVERS, False),
+    "no strategy": (None, LOCAL, True, ""),
+    "one device": ("one_device", LOCAL, True, EVALUATE_TOO.format("OneDeviceStrategy")),
+    "mirrored": ("mirrored_logical_cpus", LOCAL, True, EVALUATE_TOO.format("MirroredStrategy")),
+    "central storage": (
+        "central_storage",
+        LOCAL,
+        True,
+        EVALUATE_TOO.format("CentralStorageStrategy") + "CentralStorageStrategy.logical_cpus = 3\n",
+    ),
+    "multi-worker, evaluator": ("multi_worker_mirrored", WORKERS, True, ""),
+    "multi-worker, chief evaluates": ("multi_worker_mirrored", WORKERS_ALONE, True, ""),
+    "parameter servers, no strategy": (None, SERVERS, False, ""),
+    "parameter servers": ("parameter_server", SERVERS, False, ""),
+    "two shards": (None, LOCAL, True, SHARDED + "ConfigProto.device_count = {'CPU': 2}\n"),
+    "two replicas of two shards": ("mirrored", LOCAL, True, SHARDED + TWO_BY_TWO),
+    "TPUEstimator without a TPU": ("tpu", LOCAL, True, NO_TPU),
 }
 SYNCHRONOUS = [name for name, row in ROWS.items() if row[2]]
 
@@ -95,11 +123,11 @@ class Row:
     """The three runs of one strategy; each is made when it is first asked for."""
 
     def __init__(self, name, folder):
-        self.fragment, self.counts, self.in_step = ROWS[name]
+        self.fragment, self.counts, self.in_step, more = ROWS[name]
         self.folder = folder
         (folder / "conformance_hooks.py").write_text(CURVE)
         include = f"include 'strategies/{self.fragment}.gin'\n" if self.fragment else ""
-        (folder / "run.gin").write_text(CONFIG + include)
+        (folder / "run.gin").write_text(CONFIG + include + more)
         self._done = {}
 
     def run(self, name, *bindings, model_dir):
