@@ -123,6 +123,7 @@ class _Replicas:
       following: of each replica: whether it has a batch in the next round, and its examples.
       rows: of each replica: its part in what this worker tells the others, int64 [3].
       said: what the hook adds to that, int64 [2].
+      size: the only size of batch that counts as one, int64; -1 where any does.
       agreed: what all workers tell each other, int64 [workers, 3].
     """
 
@@ -134,7 +135,7 @@ class _Replicas:
         self.endless = self.batch = None
         self.following = [None] * count
         self.rows = [None] * count
-        self.said = self.agreed = None
+        self.said = self.size = self.agreed = None
 
     def add(self, batch: Any, real: Any, examples: Any, config: Any) -> None:
         """Adds the replica in whose context this is called."""
@@ -149,7 +150,10 @@ class _Replicas:
         said = tf.zeros([2], tf.int64)
         if replica == 0:
             said = self.said = tf.compat.v1.placeholder_with_default(said, [2])
+            self.size = tf.compat.v1.placeholder_with_default(tf.constant(-1, tf.int64), [])
             self.worker, self.names = worker, _names(config, self.workers)
+        fits = (self.size < 0) | tf.equal(examples, self.size)
+        real = real * tf.cast(fits, tf.int64)
         row = self.rows[replica] = tf.concat([tf.reshape(real, [1]), said], 0)
         mine = tf.one_hot(worker, self.workers, dtype=tf.int64)
         table = tf.reshape(mine[:, None] * row[None, :], [-1])
@@ -209,6 +213,10 @@ class AgreementHook(_train.SessionRunHook):
         least so many where `left_out_examples` is None.
       left_out_examples: how many examples they held; None where not all could be counted.
       asked_by: names of the workers where a hook asked to stop, if that ended the training.
+      only_size: examples of a batch, where only batches of one size can be trained on; else None.
+        TensorFlow gathers the rows of sparse gradients (of embeddings) from several workers only
+        where each has as many as in the first step.
+      cut_short: whether a batch of another size ended a training whose input would go on for ever.
     """
 
     def __init__(self, warn: Callable[[str], None], patience_secs: float):
@@ -222,6 +230,8 @@ class AgreementHook(_train.SessionRunHook):
         self.input_ended = False
         self.left_out_batches = self.left_out_examples = 0
         self.asked_by = []
+        self.only_size = None
+        self.cut_short = False
 
     def around(self, others: Sequence[Any]) -> list[Any]:
         self._makes_wishes = True
@@ -244,6 +254,10 @@ class AgreementHook(_train.SessionRunHook):
         if self.replicas is None or None in self.replicas.following:
             raise RuntimeError("this hook belongs to the Estimator and the input_fn of its Rounds")
         self._reset()
+        operations = tf.compat.v1.get_default_graph().get_operations()
+        self._gathers = self.replicas.workers > 1 and any(
+            op.type.startswith("CollectiveGather") for op in operations
+        )
 
     def after_create_session(self, session, coord):
         self._wish = 0
@@ -266,13 +280,28 @@ class AgreementHook(_train.SessionRunHook):
             batches = [self._real(self._upcoming)]
         else:
             mine = _FAILED if failure else self._real(self._upcoming)
-            rows = self._tell(session, [mine, 0, 0], self._patience_secs, "its first batch")
+            size = 0 if failure else int(self._upcoming[0][1])
+            rows = self._tell(session, [mine, size, 0], self._patience_secs, "its first batch")
             batches = rows[:, 0].tolist()
+            if self._gathers and min(batches) >= here.count:
+                self._agree_on_size(rows[:, 1].tolist())
         if failure:
             raise failure
         for worker, held in enumerate(batches):
             if held < here.count:
                 raise ValueError(self._too_little(worker, held))
+
+    def _agree_on_size(self, sizes: Sequence[int]) -> None:
+        if min(sizes) < max(sizes):
+            held = ", ".join(
+                f"{size} in {name}" for name, size in zip(self.replicas.names, sizes, strict=True)
+            )
+            raise ValueError(
+                f"the first batches have {held} examples, and gradients of embeddings can only be "
+                "exchanged between batches of one size; write dataset.batch(n, drop_remainder=True)"
+                " (reader_input_fn.drop_remainder) and give each worker the same n"
+            )
+        self.only_size = sizes[0]
 
     def _too_little(self, worker: int, held: int) -> str:
         here = self.replicas
@@ -300,7 +329,9 @@ class AgreementHook(_train.SessionRunHook):
         if self._digest is None:
             wanted["batch"] = _fetchable(here.batch)
         digest, self._told = (0 if self._told else self._digest or 0), self._digest
-        return _train.SessionRunArgs(wanted, feed_dict={here.said: [self._wish, digest]})
+        size = -1 if self.only_size is None else self.only_size
+        feed = {here.said: [self._wish, digest], here.size: size}
+        return _train.SessionRunArgs(wanted, feed_dict=feed)
 
     def after_run(self, run_context, run_values):
         here, values = self.replicas, run_values.results
@@ -333,6 +364,7 @@ class AgreementHook(_train.SessionRunHook):
         here = self.replicas
         batches = examples = 0
         ended = session.run(here.endless)  # of an endless input nothing is left out
+        self.cut_short = bool(ended) and self.only_size is not None
         if not ended:
             batches, examples, ended = self._drain(session)
         unknown = not ended

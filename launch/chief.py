@@ -207,13 +207,22 @@ class ChiefRun:
     def _tell_left_out(self, hook) -> None:
         """Says what of the end of the input made no full round, if anything was left."""
         batches, examples = hook.left_out_batches, hook.left_out_examples
+        if getattr(hook, "cut_short", False):
+            raise ValueError(
+                f"the next batch has not {hook.only_size} examples as the others, and gradients of "
+                "embeddings can only be exchanged between batches of one size; write "
+                "dataset.batch(n, drop_remainder=True) (reader_input_fn.drop_remainder); what was "
+                "trained until now is saved"
+            )
         if not batches:
             return
         held = f"{examples} examples" if examples is not None else "at least as many examples"
+        size = getattr(hook, "only_size", None)
+        only = f" with batches of {size}, as gradients of embeddings need it" if size else ""
         self._ledger.add("left_out", batches=batches, examples=examples)
         self._report.warn(
             f"{batches} batch{'es' * (batches > 1)} ({held}) at the end of the training input "
-            "were left out, because they did not fill a round of all replicas"
+            f"were left out, because they did not fill a round of all replicas{only}"
         )
 
     @contextlib.contextmanager
