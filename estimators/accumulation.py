@@ -10,6 +10,13 @@ from typing import Any
 
 import tensorflow as tf
 
+_STEPS = "genever_accumulate_steps"
+
+
+def batches_to_an_update(graph: Any) -> int:
+    """Returns how many batches of each replica the global step of a graph stands for."""
+    return max(graph.get_collection(_STEPS), default=1)
+
 
 def accumulate(gradients: Sequence[Any], steps: int, update: Callable[[list[Any]], Any]) -> Any:
     """Makes an operation that adds up gradients and updates the variables every `steps` runs.
@@ -30,6 +37,7 @@ def accumulate(gradients: Sequence[Any], steps: int, update: Callable[[list[Any]
     Returns:
         The operation, or what a replica gets for it.
     """
+    tf.compat.v1.add_to_collection(_STEPS, steps)
     here = tf.no_op().device
     sums = [_sum_of(gradient, here) for gradient in gradients]
     with tf.device(here), tf.device("/cpu:0"):

@@ -159,6 +159,19 @@ def test_nothing_is_left_of_an_update_that_was_not_complete(tmp_path):
     assert estimator.get_variable_value("global_step") == 2
 
 
+def test_a_graph_tells_how_many_batches_a_step_stands_for():
+    import tensorflow as tf
+    from genever.estimators import create_train_op
+    from genever.estimators.accumulation import batches_to_an_update
+
+    for steps in (1, 4):
+        with tf.Graph().as_default() as graph:
+            w = tf.compat.v1.get_variable("w", [])
+            optimizer = tf.compat.v1.train.GradientDescentOptimizer(1.0)
+            create_train_op(w * 2, optimizer, accumulate_steps=steps)
+            assert batches_to_an_update(graph) == steps
+
+
 def test_mistakes():
     import tensorflow as tf
     from genever.estimators import create_train_op
