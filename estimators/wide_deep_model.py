@@ -214,6 +214,13 @@ def _crossed(ids: Mapping[str, Ids], crosses: Sequence[Sequence[str]], most: int
     return made
 
 
+def _rows(table: Any, ids: Any) -> Any:
+    """Looks up rows; of a table in parts only those travel, where a gather would join it first."""
+    import tensorflow as tf
+
+    return tf.compat.v1.nn.embedding_lookup(table, ids, partition_strategy="div")
+
+
 def _wide(ids: Mapping[str, Ids], dense: Any) -> Any:
     """The linear part: float32, [batch]."""
     import tensorflow as tf
@@ -223,7 +230,7 @@ def _wide(ids: Mapping[str, Ids], dense: Any) -> Any:
         terms = []
         for name, feature in ids.items():
             table = tf.compat.v1.get_variable(_name(name), [feature.size, 1], tf.float32, zeros)
-            terms.append(tf.reduce_sum(tf.gather(table, feature.values), axis=[1, 2]))
+            terms.append(tf.reduce_sum(_rows(table, feature.values), axis=[1, 2]))
         if dense is not None:
             weights = tf.compat.v1.get_variable(
                 "numeric_weights", [dense.shape[1]], tf.float32, zeros
@@ -250,7 +257,7 @@ def _deep(
             table = v1.get_variable(
                 f"{_name(name)}_embedding", [feature.size, embedding_dimension], tf.float32, spread
             )
-            inputs.append(tf.reduce_mean(tf.gather(table, feature.values), axis=1))
+            inputs.append(tf.reduce_mean(_rows(table, feature.values), axis=1))
         layer = tf.concat(inputs, axis=1)
         for number, units in enumerate((*hidden_units, 1)):
             with v1.variable_scope("logits" if number == len(hidden_units) else f"hidden_{number}"):

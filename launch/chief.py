@@ -139,7 +139,7 @@ class ChiefRun:
     def _train_in_task(self) -> tuple[Any, str]:
         import tensorflow as tf
 
-        from ..estimators.model_parallel import shard_devices_hook
+        from ..estimators.shard_devices import ShardDevicesHook
         from ..estimators.step_shares import StepSharesHook
         from .hooks import (
             AskHook,
@@ -191,7 +191,7 @@ class ChiefRun:
                 estimator, input_fn = rounds.estimator, rounds.input_fn
                 hooks = rounds.hooks(hooks)
             stack.enter_context(PREEMPTION.steps())
-            hooks.append(shard_devices_hook())
+            hooks.append(ShardDevicesHook())
             # Else a strategy wraps what model_fn raises into an error of AutoGraph's.
             tf.autograph.experimental.do_not_convert(estimator.train)(
                 input_fn,

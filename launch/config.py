@@ -66,6 +66,7 @@ def load(
     if not gin_files:
         raise ConfigError("no gin file is given; write --gin_file path/to/run.gin")
     register()
+    gin_tables.no_files_in_folders_without_init()
     gin.add_config_file_search_path(SHIPPED)
     paths = [find(name) for name in gin_files]
     add_import_paths(paths)

@@ -347,7 +347,8 @@ def _import_failure(module: str, error: BaseException) -> str:
 def add_import_paths(paths: Sequence[str]) -> None:
     """Lets gin files import modules that lie beside them or in the working folder."""
     for folder in reversed([*(os.path.dirname(os.path.abspath(p)) for p in paths), os.getcwd()]):
-        if folder not in sys.path:
+        # gin would take the folders among the shipped files for packages without an `__init__`.
+        if folder not in sys.path and folder != SHIPPED:
             sys.path.insert(0, folder)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gin import config as _gin
+from gin import resource_reader as _resources
 
 Configurable = _gin.Configurable
 Reference = _gin.ConfigurableReference
@@ -63,6 +64,26 @@ def operative() -> Mapping[tuple[str, str], Mapping[str, Any]]:
 def search_paths() -> list[str]:
     """Returns the folders in which gin looks for a config file, in order."""
     return list(_gin._LOCATION_PREFIXES)
+
+
+def no_files_in_folders_without_init() -> None:
+    """Keeps gin from taking a folder beside a gin file for the package of an included file.
+
+    Its search in packages fails with a TypeError in one that has no `__init__`, although the file
+    is found where gin looks next.
+    """
+    if hasattr(_resources._parse_config_path, "guarded"):
+        return
+    parse = _resources._parse_config_path
+
+    def guarded(config_path: str) -> str:
+        try:
+            return parse(config_path)
+        except TypeError as error:
+            raise ValueError(f"{config_path} is in no package") from error
+
+    guarded.guarded = True
+    _resources._parse_config_path = guarded
 
 
 def references(value: Any) -> Iterator[Reference]:

@@ -17,6 +17,8 @@ from .report import LogReport
 LOST_AFTER_SECS = 10.0
 _POLL_SECS = 0.5
 _SAY_EVERY_SECS = 30.0
+# A task that has not noticed the end of the training by itself is ended after so long.
+_AFTER_END_SECS = 45.0
 # After the end of a run a task that is started waits so long for a chief that trains on.
 _LATE_START_SECS = 30.0
 
@@ -265,10 +267,19 @@ class Watch:
       lost: called now and then; returns who is lost, or None.
       ledger: where the reason is written.
       report: is told the reason.
+      is_over: whether the training has come to its end; then this process has a while to find out
+        by itself, and ends well.
     """
 
-    def __init__(self, lost: Callable[[], str | None], ledger: Ledger, report: LogReport):
+    def __init__(
+        self,
+        lost: Callable[[], str | None],
+        ledger: Ledger,
+        report: LogReport,
+        is_over: Callable[[], bool] = lambda: False,
+    ):
         self._lost = lost
+        self._is_over = is_over
         self._ledger = ledger
         self._report = report
         self._over = threading.Event()
@@ -283,11 +294,20 @@ class Watch:
         self._thread.join(30.0)
 
     def _run(self) -> None:
+        over_since = None
         while not self._over.wait(1.0):
             try:
                 who = self._lost()
+                if over_since is None and self._is_over():
+                    over_since = time.monotonic()
             except OSError:
                 continue  # the ledger could not be read this time
+            if over_since is not None and time.monotonic() - over_since > _AFTER_END_SECS:
+                # A session whose servers are gone would be waited for without an end.
+                self._ledger.add("stopped", reason="the training ended without this task")
+                self._report.say("training has ended without this task, which could not reach it")
+                sys.stdout.flush()
+                os._exit(0)
             if who is None or self._over.is_set():
                 continue
             reason = f"{who}; start all tasks again, they go on from the last checkpoint"

@@ -39,7 +39,7 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
 
     from ..estimators.agreement import train_in_rounds
     from ..estimators.compat.cluster_task import training_task
-    from ..estimators.model_parallel import shard_devices_hook
+    from ..estimators.shard_devices import ShardDevicesHook
     from .hooks import EndHook, PreemptionHook
 
     deadline = estimator.config.session_creation_timeout_secs
@@ -71,7 +71,7 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
                     rounds.input_fn,
                     max_steps=train_spec.max_steps,
                     hooks=rounds.hooks(
-                        [*hooks, end, PreemptionHook(), shard_devices_hook(), *train_spec.hooks]
+                        [*hooks, end, PreemptionHook(), ShardDevicesHook(), *train_spec.hooks]
                     ),
                 )
             ledger.add("stopped", step=end.step, steps=end.steps)
@@ -92,7 +92,7 @@ def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> No
     import tensorflow as tf
 
     from ..estimators.compat.cluster_task import training_task
-    from ..estimators.model_parallel import shard_devices_hook
+    from ..estimators.shard_devices import ShardDevicesHook
     from .hooks import AskHook, EndHook, PreemptionHook, ReadyHook
     from .input_sharding import FirstBatchHook, sharded
 
@@ -115,7 +115,7 @@ def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> No
                 return None
             return str(told.get("reason") or told["event"])
 
-        with Watch(lost, ledger, report):
+        with Watch(lost, ledger, report, chief.has_ended):
             wait_for(servers, report, deadline)
             end = EndHook()
             master, session_config = own.config.master, own.config.session_config
@@ -126,7 +126,7 @@ def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> No
                 FirstBatchHook(lambda digest: ledger.add("first_batch", digest=digest)),
                 AskHook(told_to_stop),
                 PreemptionHook(),
-                shard_devices_hook(),
+                ShardDevicesHook(),
             ]
             with PREEMPTION.steps():
                 tf.autograph.experimental.do_not_convert(own.train)(

@@ -115,6 +115,8 @@ def test_keras_model_becomes_an_estimator(tmp_path):
 
 
 def test_tf1_layers_are_keras_2(tmp_path):
+    tf.keras.utils.set_random_seed(7)  # Keras draws initial values on its own
+
     def model_fn(features, labels, mode):
         hidden = tf.compat.v1.layers.dense(features, 8, tf.nn.relu)
         hidden = tf.compat.v1.layers.batch_normalization(
