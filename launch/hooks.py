@@ -6,6 +6,7 @@ from collections.abc import Callable
 import gin
 import tensorflow as tf
 
+from ..estimators.accumulation import batches_to_an_update
 from ..estimators.examples import batch_sizes
 from .ledger import Ledger
 from .peers import wait_until
@@ -13,7 +14,7 @@ from .preemption import PREEMPTION
 from .report import LogReport
 
 _train = tf.compat.v1.train
-_STANDSTILL = 2000
+_STANDSTILL = 200
 
 
 class EndHook(_train.SessionRunHook):
@@ -27,6 +28,7 @@ class EndHook(_train.SessionRunHook):
 
     def begin(self):
         self._global_step = _train.get_global_step()
+        self._limit = _STANDSTILL + batches_to_an_update(tf.compat.v1.get_default_graph())
         self._in_run = False
         self._runs = 0
         self.step = None
@@ -41,11 +43,11 @@ class EndHook(_train.SessionRunHook):
     def after_run(self, run_context, run_values):
         self._in_run = False
         self._runs += 1
-        if self._runs != _STANDSTILL:
+        if self._runs != self._limit:
             return
         if int(run_context.session.run(self._global_step)) == self._first_step:
             raise ValueError(
-                f"the global step still is {self._first_step} after {_STANDSTILL} calls of "
+                f"the global step still is {self._first_step} after {self._runs} calls of "
                 "train_op, so max_steps would never be reached; pass "
                 "tf.compat.v1.train.get_global_step() to the optimizer's minimize()"
             )
@@ -91,6 +93,7 @@ class ProgressHook(_train.SessionRunHook):
         self._batch = None
         self._loss = None
         self._steps_made = False
+        self._to_an_update = batches_to_an_update(tf.compat.v1.get_default_graph())
 
     def after_create_session(self, session, coord):
         self._report.start(int(session.run(self._wanted["step"])), self._max_steps)
@@ -133,11 +136,13 @@ class ProgressHook(_train.SessionRunHook):
         if self._in_step:
             self._batch *= self._trainers
         total = self._batch
+        self._batch *= self._to_an_update  # what a global step takes
         tasks = f" in {self._trainers} tasks" if self._trainers > 1 and self._in_step else ""
+        added = f" of {self._to_an_update} batches" if self._to_an_update > 1 else ""
         own = f"; {self._trainers} tasks, each at its own pace" if not self._in_step else ""
         self._report.say(
             f"batch: {replicas} replica{'s' * (replicas > 1)}{tasks}, {each} per replica, "
-            f"{total} global, {total} examples per step{own}"
+            f"{total} global, {self._batch} examples per step{added}{own}"
         )
 
 
