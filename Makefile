@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NO_DEPS := tests/clients/without_dependencies.txt
 
-.PHONY: train test test-all test-tf215 test-cross matrix lint format bench clean
+.PHONY: train test test-all test-tf215 test-cross test-faults matrix lint format bench clean
 
 train: $(VENV)/.installed
 	$(BIN)/genever train --gin_file flights_wide_deep.gin --model_dir runs/flights_wide_deep
@@ -12,7 +12,12 @@ train: $(VENV)/.installed
 test: $(VENV)/.installed lint
 	$(BIN)/python -m pytest tests
 
-test-all: test test-tf215 test-cross
+test-all: test test-tf215 test-cross test-faults
+
+# Kills tasks of local clusters at random, thirty times in each mode; `make test` has a sample.
+test-faults: $(VENV)/.installed
+	$(BIN)/python tests/launch/fault_suite.py --mode parameter-servers --kills 30
+	$(BIN)/python tests/launch/fault_suite.py --mode multi-worker --kills 30
 
 # The core suite on the oldest supported TensorFlow, which needs Python 3.11 or older.
 test-tf215: .venv-tf215/.installed

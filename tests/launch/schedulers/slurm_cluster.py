@@ -8,6 +8,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
@@ -209,3 +210,9 @@ def _write_files(folder: Path) -> None:
         + f"{slurmd}\ntouch {folder}/started\n"
         + "cat >/dev/null\n"
     )
+
+
+if __name__ == "__main__":
+    # Tries whether one can run here; the exit code says so.
+    with tempfile.TemporaryDirectory() as place, slurm_cluster(Path(place)) as tried:
+        print(f"Slurm runs here, with the nodes {', '.join(tried.nodes)}")
