@@ -26,7 +26,8 @@ def write_metrics(folder: str, metrics: Mapping[str, Any], checkpoint_path: str 
             summary.value.add(tag=key, simple_value=float(value))
         elif isinstance(value, np.ndarray):
             summary.value.add(tag=key, node_name=key, tensor=tf.make_tensor_proto(value))
-    writer = tf.compat.v1.summary.FileWriterCache.get(folder)
+    with tf.Graph().as_default():  # TensorFlow makes no such writer in eager mode
+        writer = tf.compat.v1.summary.FileWriterCache.get(folder)
     step = int(metrics["global_step"])
     writer.add_summary(summary, step)
     if checkpoint_path:

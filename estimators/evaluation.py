@@ -14,6 +14,7 @@ from .rounds import in_rounds
 from .run_config import session_config_for
 from .strategy_kinds import kind_of
 
+_COLLECTIVE = ("Collective", "Nccl")
 _EVAL = tf.estimator.ModeKeys.EVAL
 
 
@@ -194,7 +195,9 @@ class _Graph:
         for replica in range(taking):
             others = {op for op in inputs if op is not inputs[replica]}
             for key, update in self._updates[replica].items():
-                if others & _needed(update):
+                needed = _needed(update)
+                # A collective operation waits for those of the others, and no edge shows it.
+                if others & needed or any(op.type.startswith(_COLLECTIVE) for op in needed):
                     raise ValueError(
                         f"the metric '{key}' is updated by all {len(inputs)} replicas together, "
                         f"and the last round has {taking} batch{'es' * (taking > 1)}: leave "
