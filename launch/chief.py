@@ -87,7 +87,7 @@ class ChiefRun:
                 self._evaluations.finish(step, checkpoint, again=reason is None)
                 metrics, exports = self._evaluations.metrics, self._evaluations.exports
             else:
-                metrics, exports = self._from_evaluator(step, checkpoint)
+                metrics, exports = self._from_evaluator(step, checkpoint, again=reason is None)
         except BaseException as error:
             why = f"{type(error).__name__}: {error}".split("\n")[0]
             preempted = isinstance(error, Preempted | KeyboardInterrupt)
@@ -106,6 +106,13 @@ class ChiefRun:
             self._report.say(
                 f"this run is finished: {self._model_dir} has step {self._first_step} of "
                 f"{spec.max_steps}; raise TrainSpec.max_steps or give a new model_dir to train on"
+            )
+            return None
+        converged = self._early_stop(self._evaluator or self._ledger) if self._first_step else None
+        if converged is not None:
+            self._report.say(
+                f"this run is finished: {converged}; change EarlyStopping or give a new model_dir "
+                "to train on"
             )
             return None
         if not config.save_checkpoints_steps and not config.save_checkpoints_secs:
@@ -246,8 +253,16 @@ class ChiefRun:
 
         def all_joined() -> bool:
             for name, place in list(missing.items()):
-                if Ledger(self._model_dir, place).last("joined", run=self._ledger.run):
-                    del missing[name]
+                joined = Ledger(self._model_dir, place).last("joined", run=self._ledger.run)
+                if joined is None:
+                    continue
+                own = {kind: list(addresses) for kind, addresses in task.cluster.items()}
+                if joined.get("cluster", own) != own:
+                    raise ValueError(
+                        f"TF_CONFIG of {name} has another cluster, {joined['cluster']}, than that "
+                        f"of the chief, {own}; give all tasks the same"
+                    )
+                del missing[name]
             return not missing
 
         # One that still is in a run of before would never take part in the first step.
@@ -428,9 +443,15 @@ class ChiefRun:
             self._report.warn(f"{error}; the last checkpoint is saved without them")
         self._compare_first_batches()
 
-    def _from_evaluator(self, step: int, checkpoint: str):
+    def _from_evaluator(self, step: int, checkpoint: str, again: bool):
         """Waits for the evaluator's last evaluation and returns it; makes it where nobody does."""
         evaluator, run = self._evaluator, self._ledger.run
+        if again:
+            # The evaluator of a finished run may have looked before this chief was there.
+            if all(evaluator.last("evaluated", name=s.name, step=step) for s in self._eval_specs):
+                return self._as_evaluated(step)
+            self._evaluations.finish(step, checkpoint, again=True)
+            return self._evaluations.metrics, self._evaluations.exports
         signs = [time.monotonic(), 0]
 
         def finished() -> bool:
@@ -441,11 +462,15 @@ class ChiefRun:
                 time.monotonic() - signs[0] > self._options.evaluator_wait_secs
             )
 
+        patience = self._options.evaluator_wait_secs
         wait_until(
             finished,
-            lambda: f"the evaluator's evaluation of step {step}",
+            lambda: (
+                f"the evaluator's evaluation of step {step}, as long as it gives a sign of "
+                f"itself every {patience:.0f} s"
+            ),
             self._report,
-            24 * 3600.0,
+            float("inf"),
         )
         ended = evaluator.last("ended", run=run)
         if ended is None:
@@ -457,14 +482,18 @@ class ChiefRun:
             return self._evaluations.metrics, self._evaluations.exports
         if ended.get("failed"):
             raise RuntimeError(f"the evaluator failed: {ended['reason']}")
+        return self._as_evaluated(ended["step"])
+
+    def _as_evaluated(self, step: int):
+        """Returns what the evaluator has written about a step."""
         metrics = []
         for spec in self._eval_specs:
-            record = evaluator.last("evaluated", name=spec.name)
+            record = self._evaluator.last("evaluated", name=spec.name, step=step)
             metrics.append(record["metrics"])
             self._report.evaluated(
-                spec.name, record["step"], record["metrics"], f"{record['examples']} examples"
+                spec.name, step, record["metrics"], f"{record['examples']} examples"
             )
-        return metrics, exported_before(evaluator, self._eval_specs, ended["step"])
+        return metrics, exported_before(self._evaluator, self._eval_specs, step)
 
     def _saved_step(self) -> int | None:
         checkpoint = latest(self._model_dir)

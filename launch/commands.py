@@ -89,8 +89,9 @@ class Check(ConfigCommand):
         return code or (DONE if self._agree else FAILED)
 
     def _check(self, rest: list[str], importing_tensorflow) -> None:
+        from ..estimators.cluster_roles import require_roles
         from .cluster_spec import this_task
-        from .config import register, resolved
+        from .config import register, resolved, train_strategy
         from .gin_tables import names
         from .peers import roll_call
 
@@ -112,6 +113,7 @@ class Check(ConfigCommand):
             print(f"{name} = {value}")
         task = this_task()
         if task is not None:
+            require_roles(train_strategy() or "", task.cluster)
             print(f"cluster, in which this process is {task.name}:")
             print("\n".join(roll_call(task)))
         print("the config is sound; nothing was started")

@@ -127,3 +127,15 @@ def resolved() -> list[tuple[str, str]]:
         name = prefix + gin_tables.minimal_selector(selector)
         rows += [(f"{name}.{parameter}", repr(value)) for parameter, value in values.items()]
     return rows
+
+
+def train_strategy() -> str | None:
+    """Returns the name of the strategy that the config trains with, or None."""
+    bound = None
+    for (_, selector), values in gin_tables.bindings().items():
+        if selector == "genever.RunConfig" and values.get("train_distribute") is not None:
+            bound = values["train_distribute"]
+    if bound is None:
+        return None
+    reference = next(gin_tables.references(bound), None)
+    return reference.configurable.name if reference else type(bound).__name__

@@ -20,6 +20,7 @@ from gin import config_parser
 
 from ..input_fns.errors import did_you_mean
 from . import gin_tables
+from .preemption import Preempted
 
 _FUNCTION = re.compile(r"<(?:function|class|bound method) '?([\w.]+)'?(?: at 0x[0-9a-f]+)?>")
 _OBJECT = re.compile(r"<([\w.]+) object at 0x[0-9a-f]+>")
@@ -240,7 +241,7 @@ class Reading:
             fromlist = [""] if statement.is_from or statement.alias else None
             module = __import__(statement.module, fromlist=fromlist)
         except BaseException as error:  # a user's module may raise anything, sys.exit() too
-            if isinstance(error, KeyboardInterrupt):
+            if isinstance(error, KeyboardInterrupt | Preempted):
                 raise
             self.mistakes.append(f"{where}: {_import_failure(statement.module, error)}")
             self._failed.add(statement.bound_name())

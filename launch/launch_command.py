@@ -144,7 +144,7 @@ class Launch(Command):
         name = _default_name(command) if own["name"].value is None else own["name"].value
         if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?", name):
             raise ValueError(
-                f"--name: '{name}' must be of letters, digits and hyphens, such as 'my-run'"
+                f"--name: {name} is no name; write letters, digits and hyphens, such as my-run"
             )
         return Job(name, tuple(command), {kind: n for kind, n in counts.items() if n})
 

@@ -76,7 +76,11 @@ def _resolve(host: str) -> str:
 
 
 def wait_until(
-    done: Callable[[], bool], what: Callable[[], str], report: LogReport, deadline_secs: float
+    done: Callable[[], bool],
+    what: Callable[[], str],
+    report: LogReport,
+    deadline_secs: float,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """Waits until `done` is true.
 
@@ -85,6 +89,7 @@ def wait_until(
       what: says for what it waits, such as "ps 0 at host:2222".
       report: is told what it waits for, now and then.
       deadline_secs: how long it waits.
+      meanwhile: called now and then; what it raises ends the wait.
 
     Raises:
       TimeoutError: it took longer.
@@ -93,22 +98,31 @@ def wait_until(
     while not done():
         if PREEMPTION.asked:
             raise PREEMPTION.error()
+        meanwhile()
         now = time.monotonic()
         if now - start > deadline_secs:
             raise TimeoutError(f"waited {deadline_secs:.0f} s for {what()}, in vain")
         if now - said > _SAY_EVERY_SECS:
             said = now
-            report.say(f"waiting for {what()}, {deadline_secs - (now - start):.0f} s more at most")
+            left = deadline_secs - (now - start)
+            more = f", {left:.0f} s more at most" if left < float("inf") else ""
+            report.say(f"waiting for {what()}{more}")
         time.sleep(_POLL_SECS)
 
 
-def wait_for(peers: Mapping[str, str], report: LogReport, deadline_secs: float) -> None:
+def wait_for(
+    peers: Mapping[str, str],
+    report: LogReport,
+    deadline_secs: float,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> None:
     """Waits until the servers of other tasks listen.
 
     Args:
       peers: their addresses by name, such as {"ps 0": "host:2222"}.
       report: is told whom it waits for.
       deadline_secs: how long it waits.
+      meanwhile: called now and then; what it raises ends the wait.
 
     Raises:
       TimeoutError: names the tasks that did not come.
@@ -123,7 +137,7 @@ def wait_for(peers: Mapping[str, str], report: LogReport, deadline_secs: float) 
     def what() -> str:
         return ", ".join(f"{name} at {address}" for name, address in missing.items())
 
-    wait_until(done, what, report, deadline_secs)
+    wait_until(done, what, report, deadline_secs, meanwhile)
 
 
 class Chief:
@@ -176,10 +190,19 @@ class Chief:
             time.sleep(_POLL_SECS)
 
     def wait_for_start(self) -> str:
-        """Waits until the chief has started, and returns the id of its run."""
-        # A record alone may be of a chief that was killed.
+        """Waits until the chief has started, and returns the id of its run.
+
+        The run may have ended by then: see `has_ended`.
+        """
+
+        def started() -> bool:
+            # A record alone may be of a chief that was killed.
+            if self._started() is None:
+                return False
+            return self._address is None or self.is_there() or self.has_ended()
+
         wait_until(
-            lambda: (self._address is None or self.is_there()) and self._started() is not None,
+            started,
             lambda: "the chief" + (f" at {self._address}" if self._address else ""),
             self._report,
             self._deadline_secs,

@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import gin_tables
+from .config import train_strategy
 
 TIMEOUT_SECS = 600.0
 _TOLERANCE = 1e-5
 _ALL = 1 << 30  # more examples than a batch can have
-_STRATEGY = ("genever.RunConfig", "train_distribute")
 
 
 def compare(request: Mapping[str, Any], steps: int, timeout_secs: float) -> tuple[bool, list[str]]:
@@ -65,14 +65,7 @@ def _cluster() -> tuple[str | None, dict[str, int] | None]:
     """Returns the name of the config's strategy and the tasks that it needs."""
     from .cluster_spec import this_task
 
-    bound = None
-    for (_, selector), values in gin_tables.bindings().items():
-        if selector == _STRATEGY[0] and values.get(_STRATEGY[1]) is not None:
-            bound = values[_STRATEGY[1]]
-    name = None
-    if bound is not None:
-        reference = next(gin_tables.references(bound), None)
-        name = reference.configurable.name if reference else type(bound).__name__
+    name = train_strategy()
     if name == "MultiWorkerMirroredStrategy":
         return name, {"chief": 1, "worker": 1}
     task = this_task()

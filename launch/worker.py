@@ -45,13 +45,16 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
     deadline = estimator.config.session_creation_timeout_secs
     with training_task(estimator, task.cluster, task.type, task.index) as (own, hooks):
         ledger.run = chief.wait_for_start()
+        if chief.has_ended():
+            report.say("this run is finished; there is nothing to do")
+            return
         if ledger.last("joined", run=ledger.run):
             # The others are in the middle of a step with the process that was here before.
             ledger.add("came_back")
             chief.wait_for_another(ledger.run)
             ledger.run = chief.run()
         ledger.add("started", task=task.name)
-        ledger.add("joined")
+        ledger.add("joined", cluster=dict(task.cluster))
         away = Away({"the chief": task.chief_address}, LOST_AFTER_SECS)
 
         def lost() -> str | None:
@@ -63,7 +66,7 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
             return f"{gone[0]} at {task.chief_address} is gone" if gone else None
 
         with Watch(lost, ledger, report):
-            wait_for(task.peers(), report, deadline)
+            wait_for(task.peers(), report, deadline, chief.must_live)
             end = EndHook()
             rounds = train_in_rounds(own, train_spec.input_fn, report.warn)
             with PREEMPTION.steps():
@@ -83,6 +86,7 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
                 lambda: "the chief to save the last checkpoint",
                 report,
                 deadline,
+                chief.must_live,
             )
     _end_as_the_chief(chief)
     report.say(f"{task.name} is done at step {end.step}")
@@ -101,6 +105,9 @@ def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> No
     servers = task.peers()
     with training_task(estimator, task.cluster, task.type, task.index) as (own, hooks):
         ledger.run = chief.wait_for_start()
+        if chief.has_ended():
+            report.say("this run is finished; there is nothing to do")
+            return
         ledger.add("started", task=task.name)
         away = Away(servers, deadline)
 
@@ -116,7 +123,7 @@ def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> No
             return str(told.get("reason") or told["event"])
 
         with Watch(lost, ledger, report, chief.has_ended):
-            wait_for(servers, report, deadline)
+            wait_for(servers, report, deadline, chief.must_live)
             end = EndHook()
             master, session_config = own.config.master, own.config.session_config
             hooks = [

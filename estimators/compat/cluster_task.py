@@ -49,8 +49,13 @@ def serve(
       task_id: index of this task.
       session_config: a `tf.compat.v1.ConfigProto`, or None.
       protocol: 'grpc' if None.
+
+    Raises:
+      ValueError: the port is in use.
     """
-    if (task_type, task_id) not in _servers:
+    if (task_type, task_id) in _servers:
+        return
+    try:
         _servers[task_type, task_id] = tf.distribute.Server(
             tf.train.ClusterSpec({kind: list(tasks) for kind, tasks in cluster.items()}),
             job_name=task_type,
@@ -58,6 +63,12 @@ def serve(
             config=session_config or tf.compat.v1.ConfigProto(allow_soft_placement=True),
             protocol=protocol or "grpc",
         )
+    except tf.errors.UnknownError as error:
+        address = cluster[task_type][task_id]
+        raise ValueError(
+            f"the server of {task_type} {task_id} cannot listen at {address}: is its port in use, "
+            "perhaps because this task runs already? Give another in TF_CONFIG"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -89,6 +89,7 @@ class Local(Scheduler):
     def run(self, job: Job) -> int:
         """Runs the job in the foreground and returns the exit code of the whole."""
         model_dir = _model_dir(job.command)
+        _refuse_second(model_dir)
         console = Console(highlight=False)
         if self._isolate is not False:
             self._enter_own_network(job, console)
@@ -99,8 +100,7 @@ class Local(Scheduler):
 
     def submit(self, job: Job) -> str:
         model_dir = _model_dir(job.command)
-        if _alive(_state(model_dir)):
-            raise ValueError(f"a job runs in {model_dir} already; end it with --cancel {model_dir}")
+        _refuse_second(model_dir)
         own = [f"--max_restarts={self._max_restarts}", f"--grace_secs={self._grace_secs}"]
         if self._isolate is not None:
             own.append("--isolate" if self._isolate else "--noisolate")
@@ -128,7 +128,9 @@ class Local(Scheduler):
             raise ValueError(f"there is no job in {job_id}; the id of a local job is its model_dir")
         running = _alive(state)
         lines = [f"{job_id}: {'running' if running else state.get('ended', 'gone')}"]
-        lines += [f"  {name}: {how}" for name, how in state["tasks"].items()]
+        for name, how in state["tasks"].items():
+            gone = how.startswith("running") and not running
+            lines.append(f"  {name}: {'ended with the launcher' if gone else how}")
         return "\n".join(lines)
 
     def logs(self, job_id: str, task: tuple[str, int] | None = None) -> Iterator[str]:
@@ -137,7 +139,8 @@ class Local(Scheduler):
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         names = [name for name in names if wanted in (None, name) and name != "launch.log"]
         if not names:
-            raise ValueError(f"there are no logs in {folder}")
+            of = f" of {task[0]} {task[1]}" if task else ""
+            raise ValueError(f"there are no logs{of} in {folder}")
         for name in names:
             with open(f"{folder}/{name}", encoding="utf-8", errors="replace") as file:
                 for line in file:
@@ -385,6 +388,12 @@ def _model_dir(command: Sequence[str]) -> str:
         "launch local writes its logs into the model_dir: give a local --model_dir in the command "
         "after --"
     )
+
+
+def _refuse_second(model_dir: str) -> None:
+    state = _state(model_dir)
+    if _alive(state) and state["pid"] != os.getpid():
+        raise ValueError(f"a job runs in {model_dir} already; end it with --cancel {model_dir}")
 
 
 def _state(model_dir: str) -> dict | None:

@@ -124,7 +124,10 @@ def test_a_scheduler_that_runs_jobs_itself_does_so_without_an_action(notes, caps
         (["kubernetes", "--ps", "two", *TRAIN], "flag --ps=two"),
         (["kubernetes", "--evaluator", "2", *TRAIN], "--evaluator takes no number ('2')"),
         (["kubernetes", "--wroker", "1", *TRAIN], "Unknown command line flag 'wroker'. Did you"),
-        (["kubernetes", "--name", "my_run", *TRAIN], "--name: 'my_run' must be of letters, digits"),
+        (
+            ["kubernetes", "--name", "my_run", *TRAIN],
+            "--name: my_run is no name; write letters, digits",
+        ),
         (["kubernetes", "--submit", "--dry_run", *TRAIN], "--dry_run and --submit exclude each"),
         (["kubernetes", "--status", "a", "--cancel", "a"], "--status and --cancel exclude each"),
         (["kubernetes", "--status", ""], "--status needs the id that --submit printed"),
