@@ -87,10 +87,9 @@ def wait_for(condition, secs=60):
     raise AssertionError(f"it did not happen within {secs} s")
 
 
-def pids(folder):
-    return [
-        int(n) for how in state(folder)["tasks"].values() for n in re.findall(r"pid (\d+)", how)
-    ]
+def pids(folder, model_dir="model"):
+    tasks = state(folder, model_dir)["tasks"].values()
+    return [int(n) for how in tasks for n in re.findall(r"pid (\d+)", how)]
 
 
 def is_running(pid):
