@@ -66,8 +66,8 @@ def reader_input_fn(
 
     if shard_by == "file" and not isinstance(reader, FileReader):
         raise ValueError(
-            f"reader_input_fn.shard_by is 'file', and {type(reader).__name__} reads no files; write "
-            "'record'."
+            f"reader_input_fn.shard_by is 'file', and {type(reader).__name__} reads no files; "
+            "write 'record'."
         )
 
     order = Order(shuffle_buffer_size, seed, num_epochs)

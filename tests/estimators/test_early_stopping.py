@@ -3,7 +3,6 @@
 import math
 
 import pytest
-
 from genever.estimators import EarlyStopping
 
 pytestmark = pytest.mark.core
