@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import gin
+from absl import logging
 
+from .strategy_kinds import kind_of
 from .whole_numbers import check_whole
 
 
@@ -91,10 +93,32 @@ def partitioned(model_fn: Callable[..., Any], partitioner: Any) -> Callable[...,
         import tensorflow as tf
 
         v1 = tf.compat.v1
+        strategy = getattr(kwargs.get("config"), "train_distribute", None)
+        if kind_of(strategy) not in (None, "OneDeviceStrategy", "ParameterServerStrategy"):
+            # The other strategies train whole variables, so evaluation must read whole ones.
+            return model_fn(*args, **kwargs)
         # Neither scope of names changes, so neither do the names in checkpoints.
         with v1.variable_scope(
             v1.get_variable_scope(), partitioner=partitioner, auxiliary_name_scope=False
         ):
-            return model_fn(*args, **kwargs)
+            made = model_fn(*args, **kwargs)
+        _warn_of_mod(v1.get_default_graph())
+        return made
 
     return call
+
+
+def _warn_of_mod(graph: Any) -> None:
+    """Warns of lookups that count the rows of a table differently for each number of parts."""
+    found = [
+        op.name
+        for op in graph.get_operations()
+        if op.type == "FloorMod" and "embedding_lookup" in op.name
+    ]
+    if found:
+        logging.warning(
+            "Estimator.partitioner: %s takes the rows of a table in parts by turns (partition_"
+            "strategy 'mod'), so that the same checkpoint means another table with another number "
+            "of parts; write tf.nn.embedding_lookup(..., partition_strategy='div')",
+            found[0].rpartition("/")[0],
+        )

@@ -190,8 +190,19 @@ def _clip(groups: list, norm: float, dtype: str) -> list:
         gradients, _ = tf.clip_by_global_norm(total, norm)
         gradients = [gradient / replicas for gradient in gradients]
     else:
-        gradients, _ = tf.clip_by_global_norm(gradients, norm)
+        gradients, _ = tf.clip_by_global_norm([_each_row_once(g) for g in gradients], norm)
     return _with(gradients, groups)
+
+
+def _each_row_once(gradient: Any) -> Any:
+    """Adds up what several lookups of a row give it: only so is its norm that of the gradient."""
+    import tensorflow as tf
+
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, places = tf.unique(gradient.indices)
+    sums = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+    return tf.IndexedSlices(sums, rows, gradient.dense_shape)
 
 
 def _sum_over_replicas(strategy: Any, *gradients: Any) -> list:

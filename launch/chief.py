@@ -140,6 +140,11 @@ class ChiefRun:
                 "the training input gave no batch; check the files and the filters of the "
                 "input_fn of the TrainSpec (train_and_evaluate.train_input_fn)"
             )
+        if end.unused and (self._task is None or self._in_step()):
+            self._report.warn(
+                f"{end.unused} batches of each replica were added up for an update that was not "
+                "complete at the end, and were left out (create_train_op.accumulate_steps)"
+            )
         self._report.say(f"training ended at step {end.step}: {reason}")
         return reason
 

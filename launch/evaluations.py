@@ -46,6 +46,7 @@ class Evaluations:
           ValueError: an input gave no batch.
         """
         from ..estimators.evaluation import evaluate
+        from .hooks import EvaluationHook
 
         metrics = []
         for spec in self._eval_specs:
@@ -54,7 +55,7 @@ class Evaluations:
                 self._estimator,
                 spec.input_fn,
                 steps=spec.steps,
-                hooks=spec.hooks,
+                hooks=[EvaluationHook(self._report), *spec.hooks],
                 checkpoint_path=checkpoint,
                 name=spec.name,
             )

@@ -15,6 +15,7 @@ from .report import LogReport
 
 _train = tf.compat.v1.train
 _STANDSTILL = 200
+_EVALUATION_SAYS_SECS = 30.0
 
 
 class EndHook(_train.SessionRunHook):
@@ -23,15 +24,18 @@ class EndHook(_train.SessionRunHook):
     Attributes:
       step: the global step at the end.
       steps: how many steps this task made.
+      unused: how many batches of each replica were added up for an update that never came.
       input_ended: whether the input ended; if not, max_steps or a hook ended the training.
     """
 
     def begin(self):
         self._global_step = _train.get_global_step()
-        self._limit = _STANDSTILL + batches_to_an_update(tf.compat.v1.get_default_graph())
+        self._to_an_update = batches_to_an_update(tf.compat.v1.get_default_graph())
+        self._limit = _STANDSTILL + self._to_an_update
         self._in_run = False
         self._runs = 0
         self.step = None
+        self.unused = 0
         self.input_ended = False
 
     def after_create_session(self, session, coord):
@@ -60,6 +64,9 @@ class EndHook(_train.SessionRunHook):
         # A step that began and did not come back met the end of the input.
         self.input_ended = self._in_run
         self.step = int(session.run(self._global_step))
+        updates = self.step - self._first_step
+        if self._to_an_update > 1:
+            self.unused = max(self._runs - updates * self._to_an_update, 0)
 
 
 class ProgressHook(_train.SessionRunHook):
@@ -287,6 +294,27 @@ class ReadyHook(_train.SessionRunHook):
                 self._report,
                 self._deadline_secs,
             )
+
+
+class EvaluationHook(_train.SessionRunHook):
+    """Tells how far a long evaluation is.
+
+    Args:
+      report: what is told.
+    """
+
+    def __init__(self, report: LogReport):
+        self._report = report
+
+    def begin(self):
+        self._steps = 0
+        self._said = time.monotonic()
+
+    def after_run(self, run_context, run_values):
+        self._steps += 1
+        if time.monotonic() - self._said > _EVALUATION_SAYS_SECS:
+            self._said = time.monotonic()
+            self._report.say(f"evaluating: {self._steps} steps so far")
 
 
 class LastUpdatesHook(_train.SessionRunHook):

@@ -105,8 +105,13 @@ def _run(request, counts, name: str, timeout_secs: float) -> None:
         ended = [(task.code, task.output) for task in tasks]
     for code, output in ended:
         if code:
-            last = [line for line in output.strip().split("\n") if line][-1:]
-            raise ValueError(f"the training on {name} failed: {' '.join(last) or f'exit {code}'}")
+            lines = [line for line in output.strip().split("\n") if line.strip()]
+            # gin adds lines of its own below what was raised.
+            raised = [
+                line for line in lines if re.match(r"[\w.]+(Error|Exception|Timeout)\b", line)
+            ]
+            last = (raised or lines or [f"exit code {code}"])[-1]
+            raise ValueError(f"the training on {name} failed: {last}")
 
 
 def child() -> None:
@@ -135,6 +140,8 @@ def child() -> None:
         with gin.unlock_config():
             _bind(request["alone"], request["steps"])
         import tensorflow as tf
+    if request["alone"]:
+        _split_as_the_strategy_would()
     known = ("estimator", "train_spec", "eval_spec", "model_fn", "train_input_fn", "params")
     bound = gin.get_bindings("genever.train_and_evaluate")
     given = {name: bound[name] for name in (*known, "eval_input_fn") if name in bound}
@@ -179,6 +186,19 @@ def _bind(alone: bool, steps: int) -> None:
     for scope, selector in scopes | {("", selector) for selector in wanted}:
         for parameter, value in wanted[selector].items():
             gin.bind_parameter(f"{scope}/{selector}.{parameter}".lstrip("/"), value)
+
+
+def _split_as_the_strategy_would() -> None:
+    """Gives one process the logical CPUs that sharded layers of the config count on."""
+    from ..estimators.devices import split_cpu
+
+    counts = [
+        values["logical_cpus"]
+        for _, values in gin_tables.bindings().items()
+        if isinstance(values.get("logical_cpus"), int)
+    ]
+    if counts:
+        split_cpu("logical_cpus", max(counts))
 
 
 def _silent():
@@ -261,12 +281,7 @@ def _verdict(
     for step, (one, other) in enumerate(zip(there, alone, strict=True), 1):
         if not _close(one, other):
             agree = False
-            why = (
-                "the data, the initial values or random numbers such as dropout's differ"
-                if step == 1
-                else "the gradients differ: the loss must be a mean over the batch, and batch "
-                "statistics and random numbers are of each replica"
-            )
+            why = _why(step, one, other, replicas)
             lines.append(
                 f"losses differ first at step {step}: {one:.8g} under {name}, {other:.8g} on one "
                 f"device; {why}"
@@ -277,6 +292,19 @@ def _verdict(
     different = _different_variables(here_request["model_dir"], alone_request["model_dir"])
     lines += different or ["weights agree"]
     return agree and not different, lines
+
+
+def _why(step: int, one: float, other: float, replicas: int) -> str:
+    """Returns what may be the reason of the first difference."""
+    if replicas > 1 and any(_close(a * replicas, b) for a, b in ((one, other), (other, one))):
+        return f"it is {replicas} times as much: the loss must be a mean over the batch, not a sum"
+    own = "batch statistics and random numbers (dropout) are those of each replica"
+    if step == 1:
+        return f"the data or the initial values differ, or {own}; a table in parts starts otherwise"
+    return (
+        f"the gradients differ, or {own}; a mean over replicas with batches of different sizes (a "
+        "short last batch) is not that over all examples; the loss must be a mean over the batch"
+    )
 
 
 def _different_variables(one: str, other: str) -> list[str]:
