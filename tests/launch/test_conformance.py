@@ -303,3 +303,22 @@ def test_early_stop(name, rows):
     assert trained["step"] < 5000
     assert evaluations(model_dir)[-1]["step"] == trained["step"]
     assert trained["reason"] in output
+
+
+@pytest.mark.parametrize("name", ["mirrored", "multi-worker, evaluator", "parameter servers"])
+def test_a_finished_run_that_is_started_again_trains_nothing_and_ends(name, rows):
+    row = rows(name)
+    model_dir, _ = row.resumed()
+    before = evaluations(model_dir)[-1]["step"]
+    _, output = row.run("again", "TrainSpec.max_steps = 300", model_dir="model")
+    assert "this run is finished" in output
+    assert f"evaluation at step {before} (101 examples" in output
+    row.stopped()
+    _, output = row.run(
+        "stopped again",
+        "TrainSpec.max_steps = 5000",
+        "train_and_evaluate.early_stopping = @EarlyStopping()",
+        "RunConfig.save_checkpoints_steps = 50",
+        model_dir="early",
+    )
+    assert "this run is finished: average_loss " in output
