@@ -13,17 +13,23 @@ _ONE_PROCESS = (
 )
 
 
-def require_roles(strategy_name: str, cluster: Mapping[str, Sequence[str]]) -> None:
+def require_roles(strategy_name: str | None, cluster: Mapping[str, Sequence[str]]) -> None:
     """Refuses a training strategy that the tasks of a cluster cannot run.
 
     Args:
-        strategy_name: gin's name of the strategy that trains.
+        strategy_name: gin's name of the strategy that trains, or None.
         cluster: addresses by task type, as in TF_CONFIG; empty where this process trains alone.
     Raises:
         ValueError: says which role is missing or useless, and what to write instead.
     """
     ps = len(cluster.get("ps", ()))
     trainers = sum(len(cluster.get(role, ())) for role in TRAINERS)
+    if strategy_name is None and trainers > 1 and not ps:
+        raise ValueError(
+            f"the cluster of TF_CONFIG has {trainers} tasks that train and no ps, so that without "
+            "a strategy each would train a model of its own: write RunConfig.train_distribute = "
+            "@MultiWorkerMirroredStrategy(), or add 'ps' to the cluster."
+        )
     if strategy_name == "MultiWorkerMirroredStrategy" and ps:
         raise ValueError(
             f"MultiWorkerMirroredStrategy keeps its variables in the workers, but the cluster of "

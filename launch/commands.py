@@ -113,7 +113,7 @@ class Check(ConfigCommand):
             print(f"{name} = {value}")
         task = this_task()
         if task is not None:
-            require_roles(train_strategy() or "", task.cluster)
+            require_roles(train_strategy(), task.cluster)
             print(f"cluster, in which this process is {task.name}:")
             print("\n".join(roll_call(task)))
         print("the config is sound; nothing was started")

@@ -5,8 +5,9 @@ from typing import Any
 
 import gin
 
+from ..estimators.cluster_roles import require_roles
 from .chief import ChiefRun, Options
-from .cluster_spec import this_task
+from .cluster_spec import TRAINERS, this_task
 from .evaluator import run_evaluator
 from .report import LogReport
 from .worker import run_parameter_server, run_worker
@@ -77,6 +78,8 @@ def train_and_evaluate(
     estimator, train_spec, eval_spec = parts(
         estimator, train_spec, eval_spec, model_fn, train_input_fn, eval_input_fn, params
     )
+    if task is not None and task.type in TRAINERS and estimator.config.train_distribute is None:
+        require_roles(None, task.cluster)
     if eval_every_steps is not None and eval_every_steps < 1:
         raise ValueError(f"eval_every_steps is {eval_every_steps}; it must be 1 or more, or None")
 

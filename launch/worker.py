@@ -95,7 +95,7 @@ def _train_in_step(estimator, train_spec, task, chief, ledger, report) -> None:
 def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> None:
     import tensorflow as tf
 
-    from ..estimators.compat.cluster_task import training_task
+    from ..estimators.compat.cluster_task import session_config_of, training_task
     from ..estimators.shard_devices import ShardDevicesHook
     from .hooks import AskHook, EndHook, PreemptionHook, ReadyHook
     from .input_sharding import FirstBatchHook, sharded
@@ -125,7 +125,7 @@ def _train_at_own_pace(estimator, train_spec, task, chief, ledger, report) -> No
         with Watch(lost, ledger, report, chief.has_ended):
             wait_for(servers, report, deadline, chief.must_live)
             end = EndHook()
-            master, session_config = own.config.master, own.config.session_config
+            master, session_config = own.config.master, session_config_of(own)
             hooks = [
                 *hooks,
                 end,

@@ -90,6 +90,17 @@ def training_task(
     strategy = config.train_distribute
     if strategy is None:
         serve(cluster, task_type, task_id, config.session_config, config.protocol)
+        session_config = estimator._session_config
+        if session_config is not None and not session_config.device_filters:
+            # TensorFlow adds them to a session configuration of its own only; without them a task
+            # waits for all others, and for those that have ended.
+            own = copy.copy(estimator)
+            own._session_config = tf.compat.v1.ConfigProto()
+            own._session_config.CopyFrom(session_config)
+            own._session_config.device_filters.extend(
+                ["/job:ps", f"/job:{task_type}/task:{task_id}"]
+            )
+            estimator = own
         yield estimator, []
         return
     spec = tf.train.ClusterSpec({kind: list(tasks) for kind, tasks in cluster.items()})
@@ -119,6 +130,11 @@ def training_task(
             if is_multi_worker(strategy) and not context.is_chief:
                 folder = f"{own.model_dir}/tmp_{task_type}_{task_id}"
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def session_config_of(estimator: Any) -> Any:
+    """Returns with which session configuration an Estimator trains, or None."""
+    return estimator._session_config
 
 
 def for_one_process(estimator: Any) -> Any:

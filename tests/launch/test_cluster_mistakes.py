@@ -69,6 +69,11 @@ def test_tasks_with_different_clusters_are_told(tmp_path):
     [
         (
             {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]},
+            (),
+            "has 2 tasks that train and no ps, so that without a strategy each would train a model",
+        ),
+        (
+            {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]},
             ("RunConfig.train_distribute = @ParameterServerStrategy()",),
             "the cluster of TF_CONFIG has none",
         ),
