@@ -4,15 +4,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NO_DEPS := tests/clients/without_dependencies.txt
 
-.PHONY: train test test-all test-tf215 test-cross test-faults matrix lint format bench clean
+.PHONY: train test test-all test-tf215 test-cross test-faults test-nightly matrix lint format bench clean
 
 train: $(VENV)/.installed
 	$(BIN)/genever train --gin_file flights_wide_deep.gin --model_dir runs/flights_wide_deep
 
 test: $(VENV)/.installed lint
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -m 'not nightly'
 
-test-all: test test-tf215 test-cross test-faults
+test-all: test test-nightly test-tf215 test-cross test-faults
+
+test-nightly: $(VENV)/.installed
+	$(BIN)/python -m pytest tests -m nightly
 
 # Kills tasks of local clusters at random, thirty times in each mode; `make test` has a sample.
 test-faults: $(VENV)/.installed
@@ -21,7 +24,7 @@ test-faults: $(VENV)/.installed
 
 # The core suite on the oldest supported TensorFlow, which needs Python 3.11 or older.
 test-tf215: .venv-tf215/.installed
-	.venv-tf215/bin/python -m pytest tests -m core
+	.venv-tf215/bin/python -m pytest tests -m 'core and not nightly'
 
 # Checkpoints and SavedModels of each of the two TensorFlows, read by the other.
 test-cross: $(VENV)/.installed .venv-tf215/.installed

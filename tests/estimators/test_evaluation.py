@@ -86,7 +86,11 @@ _CANNED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "sizes", [range(1, 41), pytest.param((1, 4, 5, 12, 14), marks=pytest.mark.core)]
+    "sizes",
+    [
+        pytest.param(range(1, 41), marks=pytest.mark.nightly),
+        pytest.param((1, 4, 5, 12, 14), marks=pytest.mark.core),
+    ],
 )
 def test_one_two_and_three_replicas_of_every_size(sizes, run_program):
     assert run_program(

@@ -126,7 +126,9 @@ class Supervised:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", ["multi-worker", pytest.param("parameter servers", marks=pytest.mark.nightly)]
+)
 def test_a_run_outlives_a_link_that_was_down(mode, hosts, tmp_path):
     enter, link = hosts
     strategy, tasks = MODES[mode]
