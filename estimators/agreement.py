@@ -183,9 +183,12 @@ class InputEndHook(_train.SessionRunHook):
       left_out_batches: 0; a single replica takes every batch.
       left_out_examples: 0.
       asked_by: empty; there are no other workers.
+      only_size: None; batches may be of any size.
+      cut_short: False.
     """
 
     left_out_batches, left_out_examples, asked_by = 0, 0, ()
+    only_size, cut_short = None, False
 
     def around(self, others: Sequence[Any]) -> list[Any]:
         return [self, *others]

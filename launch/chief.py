@@ -13,9 +13,9 @@ from .checkpoints import latest, step_of
 from .cluster_spec import Task
 from .config_files import require_writable, write_config
 from .evaluations import Evaluations, exported_before
-from .ledger import Ledger
+from .ledger import Ledger, in_ledger
 from .peers import LOST_AFTER_SECS, Away, Watch, is_reachable, wait_for, wait_until
-from .preemption import PREEMPTION, Preempted
+from .preemption import PREEMPTION
 from .report import LogReport
 
 
@@ -79,21 +79,16 @@ class ChiefRun:
         self._ledger.add("started", step=self._first_step, max_steps=max_steps)
         write_config(self._model_dir, "config.gin", gin.config_str())
         try:
-            reason = self._train()
-            checkpoint = latest(self._model_dir)
-            step = step_of(checkpoint)
-            self._ledger.add("trained", step=step, reason=reason)
-            if self._evaluator is None:
-                self._evaluations.finish(step, checkpoint, again=reason is None)
-                metrics, exports = self._evaluations.metrics, self._evaluations.exports
-            else:
-                metrics, exports = self._from_evaluator(step, checkpoint, again=reason is None)
-        except BaseException as error:
-            why = f"{type(error).__name__}: {error}".split("\n")[0]
-            preempted = isinstance(error, Preempted | KeyboardInterrupt)
-            kind = {"preempted": True} if preempted else {"failed": True}
-            self._ledger.add("ended", step=self._saved_step(), reason=why, **kind)
-            raise
+            with in_ledger(self._ledger, lambda: {"step": self._saved_step()}):
+                reason = self._train()
+                checkpoint = latest(self._model_dir)
+                step = step_of(checkpoint)
+                self._ledger.add("trained", step=step, reason=reason)
+                if self._evaluator is None:
+                    self._evaluations.finish(step, checkpoint, again=reason is None)
+                    metrics, exports = self._evaluations.metrics, self._evaluations.exports
+                else:
+                    metrics, exports = self._from_evaluator(step, checkpoint, again=reason is None)
         finally:
             write_config(self._model_dir, "operative_config.gin", gin.operative_config_str())
         self._ledger.add("ended", step=step, reason=reason or "it was finished before")
@@ -219,7 +214,7 @@ class ChiefRun:
     def _tell_left_out(self, hook) -> None:
         """Says what of the end of the input made no full round, if anything was left."""
         batches, examples = hook.left_out_batches, hook.left_out_examples
-        if getattr(hook, "cut_short", False):
+        if hook.cut_short:
             raise ValueError(
                 f"the next batch has not {hook.only_size} examples as the others, and gradients of "
                 "embeddings can only be exchanged between batches of one size; write "
@@ -229,7 +224,7 @@ class ChiefRun:
         if not batches:
             return
         held = f"{examples} examples" if examples is not None else "at least as many examples"
-        size = getattr(hook, "only_size", None)
+        size = hook.only_size
         only = f" with batches of {size}, as gradients of embeddings need it" if size else ""
         self._ledger.add("left_out", batches=batches, examples=examples)
         self._report.warn(

@@ -185,11 +185,8 @@ def _task(text: str | None) -> tuple[str, int] | None:
 
 def _default_name(command: Sequence[str]) -> str:
     """The name of the last gin file, as a scheduler takes it; "genever" where there is none."""
-    stem = ""
-    for at, word in enumerate(command):
-        flag, equals, value = word.lstrip("-").partition("=")
-        if word.startswith("-") and flag == "gin_file":
-            value = value if equals else "".join(command[at + 1 : at + 2])
-            stem = value.rpartition("/")[2].removesuffix(".gin")
+    from .schedulers.scheduler import flag_of
+
+    stem = flag_of(command, "gin_file").rpartition("/")[2].removesuffix(".gin")
     name = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")
     return name.lstrip("-0123456789")[:40].rstrip("-") or "genever"

@@ -15,7 +15,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .preemption import Preempted
@@ -81,15 +81,20 @@ class Ledger:
 
 
 @contextlib.contextmanager
-def in_ledger(ledger: Ledger) -> Iterator[None]:
-    """Writes into a task's ledger why what is done within failed, or was asked to end."""
+def in_ledger(ledger: Ledger, details: Callable[[], dict[str, Any]] = lambda: {}) -> Iterator[None]:
+    """Writes into a task's ledger why what is done within failed, or was asked to end.
+
+    Args:
+      ledger: the ledger.
+      details: what else to write.
+    """
     try:
         yield
     except BaseException as error:
         why = f"{type(error).__name__}: {error}".split("\n")[0]
         preempted = isinstance(error, Preempted | KeyboardInterrupt)
         kind = {"preempted": True} if preempted else {"failed": True}
-        ledger.add("ended", reason=why, **kind)
+        ledger.add("ended", **details(), reason=why, **kind)
         raise
 
 

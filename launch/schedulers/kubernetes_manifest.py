@@ -75,13 +75,7 @@ def _check_name(job: Job, kind: str) -> None:
 
 def _check_model_dir(job: Job, volumes: tuple[Volume, ...]) -> None:
     """Refuses a model_dir that would be another one in each pod, where all would wait for ever."""
-    model_dir = ""
-    for at, word in enumerate(job.command):
-        if word == "--":
-            break
-        flag, equals, value = word.lstrip("-").partition("=")
-        if word.startswith("-") and flag == "model_dir":
-            model_dir = value if equals else "".join(job.command[at + 1 : at + 2])
+    model_dir = job.flag("model_dir")
     if not model_dir or "://" in model_dir:
         return
     if not model_dir.startswith("/"):

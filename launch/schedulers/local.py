@@ -88,7 +88,7 @@ class Local(Scheduler):
 
     def run(self, job: Job) -> int:
         """Runs the job in the foreground and returns the exit code of the whole."""
-        model_dir = _model_dir(job.command)
+        model_dir = _model_dir(job)
         _refuse_second(model_dir)
         console = Console(highlight=False)
         if self._isolate is not False:
@@ -99,7 +99,7 @@ class Local(Scheduler):
         return run.run()
 
     def submit(self, job: Job) -> str:
-        model_dir = _model_dir(job.command)
+        model_dir = _model_dir(job)
         _refuse_second(model_dir)
         own = [f"--max_restarts={self._max_restarts}", f"--grace_secs={self._grace_secs}"]
         if self._isolate is not None:
@@ -377,17 +377,14 @@ def _tf_config(cluster: dict[str, list[str]], task: tuple[str, int]) -> str:
     return json.dumps({"cluster": cluster, "task": {"type": task[0], "index": task[1]}})
 
 
-def _model_dir(command: Sequence[str]) -> str:
-    for at, word in enumerate(command):
-        flag, equals, value = word.lstrip("-").partition("=")
-        if word.startswith("-") and flag == "model_dir":
-            value = value if equals else "".join(command[at + 1 : at + 2])
-            if value and "://" not in value:
-                return value
-    raise ValueError(
-        "launch local writes its logs into the model_dir: give a local --model_dir in the command "
-        "after --"
-    )
+def _model_dir(job: Job) -> str:
+    model_dir = job.flag("model_dir")
+    if not model_dir or "://" in model_dir:
+        raise ValueError(
+            "launch local writes its logs into the model_dir: give a local --model_dir in the "
+            "command after --"
+        )
+    return model_dir
 
 
 def _refuse_second(model_dir: str) -> None:

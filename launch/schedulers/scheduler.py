@@ -1,7 +1,7 @@
 """What every scheduler can do with a job; a new one is one file beside this."""
 
 import abc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 TASK_TYPES = ("chief", "worker", "ps", "evaluator")
@@ -25,6 +25,22 @@ class Job:
     def tasks(self) -> list[tuple[str, int]]:
         """Type and index of every task."""
         return [(kind, i) for kind in TASK_TYPES for i in range(self.counts.get(kind, 0))]
+
+    def flag(self, name: str) -> str:
+        """Returns what the command gives for a flag, "" where it gives nothing."""
+        return flag_of(self.command, name)
+
+
+def flag_of(command: Sequence[str], name: str) -> str:
+    """Returns what a command gives for a flag; the last one counts, and none after `--`."""
+    found = ""
+    for at, word in enumerate(command):
+        if word == "--":
+            break
+        flag, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and flag == name:
+            found = value if equals else "".join(command[at + 1 : at + 2])
+    return found
 
 
 class Scheduler(abc.ABC):

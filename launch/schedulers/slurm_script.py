@@ -103,7 +103,7 @@ def log_dir(job: Job, settings: Settings) -> str:
     """
     folder = settings.log_dir
     if folder is None:
-        model_dir = _model_dir(job)
+        model_dir = job.flag("model_dir")
         if not model_dir:
             raise ValueError(
                 "--log_dir is missing, and the command has no --model_dir whose folder logs could "
@@ -118,17 +118,6 @@ def log_dir(job: Job, settings: Settings) -> str:
     if re.search(r"[\\\n]", folder):
         raise ValueError(f"--log_dir: Slurm cannot write to {folder!r}; use no backslash")
     return folder
-
-
-def _model_dir(job: Job) -> str:
-    model_dir = ""
-    for at, word in enumerate(job.command):
-        if word == "--":
-            break
-        flag, equals, value = word.lstrip("-").partition("=")
-        if word.startswith("-") and flag == "model_dir":
-            model_dir = value if equals else "".join(job.command[at + 1 : at + 2])
-    return model_dir
 
 
 def _options(job: Job, settings: Settings, folder: str) -> list[tuple[str, str]]:
