@@ -9,7 +9,6 @@ Imports TensorFlow, so it is imported only by functions that have it.
 """
 
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from . import first_batch
 from .compat.cluster_task import replace_model_fn
 from .evaluation import call_input_fn, features_and_labels
 from .gin_scope import carry_gin_scope
@@ -345,7 +345,7 @@ class AgreementHook(_train.SessionRunHook):
                 self._stop(run_context)
             return
         if "batch" in values:
-            self._digest = _digest(values["batch"])
+            self._digest = first_batch.digest(values["batch"])
         batches, wishes, digests = values["agreed"].T.tolist()
         if any(digests) and here.worker == 0:
             self._compare(digests)
@@ -434,12 +434,7 @@ class AgreementHook(_train.SessionRunHook):
         for first in range(len(digests)):
             for second in range(first + 1, len(digests)):
                 if digests[first] and digests[first] == digests[second]:
-                    self._warn(
-                        f"{names[first]} and {names[second]} began with the same batch, so they "
-                        "may read the same examples; let the input_fn take `input_context` and "
-                        "shard by it (dataset.shard(input_context.num_input_pipelines, "
-                        "input_context.input_pipeline_id))"
-                    )
+                    self._warn(first_batch.overlap(names[first], names[second]))
 
 
 class _AfterRunHook(_train.SessionRunHook):
@@ -465,13 +460,3 @@ class _EndHook(_train.SessionRunHook):
 def _fetchable(batch: Any) -> list[Any]:
     parts = tf.nest.flatten(batch, expand_composites=True)
     return [part for part in parts if part.dtype not in (tf.variant, tf.resource)]
-
-
-def _digest(values: Sequence[Any]) -> int:
-    """Returns a number that is the same for the same values, and not 0."""
-    digest = 0
-    for value in values:
-        array = np.asarray(value)
-        data = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-        digest = zlib.crc32(data, digest)
-    return digest or 1

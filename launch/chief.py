@@ -391,6 +391,7 @@ class ChiefRun:
 
     def _compare_first_batches(self) -> None:
         """Warns of tasks that read the same input, as soon as their first batches are known."""
+        from ..estimators.first_batch import overlap
         from .input_sharding import same_input
 
         workers = self._workers()
@@ -400,12 +401,7 @@ class ChiefRun:
             if record is None:
                 continue
             for other in same_input(record["digest"], self._digests):
-                self._report.warn(
-                    f"{other} and {name} began with the same batch, so they may read the same "
-                    "examples; let the input_fn take `input_context` and shard by it "
-                    "(dataset.shard(input_context.num_input_pipelines, "
-                    "input_context.input_pipeline_id))"
-                )
+                self._report.warn(overlap(other, name))
             self._digests[name] = record["digest"]
 
     def _wait_for_workers(self, end, ask) -> None:
